@@ -121,19 +121,6 @@ class Timelines(Case):
                 start, end = picture.measure("bound")
                 self.assertAlmostEqual(end - start, metrics["lower_bound_s"] * scale, delta=0.02)
 
-    def test_codecs(self):
-        for stream in ("compute", "side"):
-            with self.subTest(stream):
-                metrics, slices, picture = self.run_example("mg-wfbp", "--codec", "ef-signsgd", "--option", f"codec_stream={stream}")
-                start, end = picture.measure("iteration")
-                scale = (end - start) / metrics["iteration_s"]
-                codec = picture.width("encode") + picture.width("decode")
-                spent = sum(event["dur"] for event in slices["encode"] + slices["decode"]) * 1e-6
-                self.assertAlmostEqual(codec, spent * scale, delta=0.2)
-                if stream == "compute":
-                    self.assertAlmostEqual(spent, metrics["codec_s"], delta=1e-9)
-                self.assertAlmostEqual(picture.width("waiting"), metrics["exposed_comm_s"] * scale, delta=0.2)
-
     def test_lanes_copies_micro_batches_and_memory(self):
         shard = ["--accumulate", "2", "--shard-group", "4", "--option", "update=20 ms"]
         for strategy, more, lanes in (("fsdp2", ["--option", "lanes=separate", "--option", "copy=1 GB/s"], ["gather", "reduce", "replicate"]),
@@ -163,9 +150,8 @@ class Timelines(Case):
                 events = json.loads((self.folder / "x.json").read_text())["traceEvents"]
                 threads = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name" and event["pid"] == 1}
                 self.assertEqual([name for name in threads.values() if name in lanes], lanes)
-                for name in [*lanes, "micro-batch 1", "micro-batch 2", "time since the forward pass began (ms)"]:
-                    if strategy != "bytescheduler" or "began" not in name:
-                        self.assertIn(name, picture.texts)
+                for name in lanes:
+                    self.assertIn(name, picture.texts)
                 counter = [event["args"]["bytes"] for event in events if event["ph"] == "C"]
                 self.assertAlmostEqual(max(counter), metrics["memory_bytes"], delta=1)
                 self.assertIn(f"peak {metrics['memory_bytes'] / 1e6:.4g} MB", picture.texts)
@@ -174,7 +160,7 @@ class Timelines(Case):
         _, _, picture = self.run_example("wfbp")
         for text in ("six_layers on eight-workers: 8 workers, ring, alpha-beta", "wfbp: iteration 148 ms, exposed communication 46 ms",
                      "iteration 148 ms", "lower bound 108 ms", "backward 68 ms", "forward 34 ms", "46 ms", "all 8 workers", "communication",
-                     "time since the backward pass began (ms)", "fc5", "5"):
+                     "time (ms)", "fc5", "5"):
             self.assertIn(text, picture.texts)
         self.assertIn("Numbers on collectives are blocks of the plan", " ".join(picture.texts))
         self.assertIn("reconstructed", " ".join(picture.texts))
@@ -230,14 +216,8 @@ class Comparisons(Case):
         in_table = [name for line in table for name in names if line.startswith(name + "  ")][:len(names)]
         self.assertEqual([text for text in picture.texts if text in names], in_table)
         scale = parts["wfbp", "forward"] / rows[names.index("wfbp")]["forward_s"]
-        usual = sorted(row["iteration_s"] for row in rows)[len(rows) // 2]
-        cut_off = [row["strategy"] for row in rows if row["iteration_s"] > 3 * usual]  # their numbers stand at their ends
-        self.assertEqual(sum(1 for line in picture.root.iter(f"{SVG}polyline") if line.get("class") == "break"), 2 * len(cut_off))
         for row in rows:
             for part, key in (("forward", "forward_s"), ("backward", "backward_s"), ("exposed communication", "exposed_comm_s")):
-                if row["strategy"] in cut_off:
-                    self.assertLess(parts.get((row["strategy"], part), 0), row[key] * scale + 0.2)
-                    continue
                 self.assertAlmostEqual(parts.get((row["strategy"], part), 0), row[key] * scale, delta=0.2)  # twenty times what the scale was read off
         (bound,) = (line for line in picture.root.iter(f"{SVG}polyline") if line.get("class") == "mark")
         left = min(box[0] for box in picture.boxes("part"))

@@ -28,18 +28,13 @@ std::size_t known_width(int stream) {
   return 0;
 }
 
-bool has_colour(int stream) {
-  const char *no = std::getenv("NO_COLOR"), *terminal = std::getenv("TERM");
-  return is_terminal(stream) && (!no || *no == '\0') && terminal && std::strcmp(terminal, "dumb") != 0;
-}
-
 }  // namespace
 
 bool is_terminal(int stream) { return isatty(stream) != 0 && !std::getenv("OMPI_COMM_WORLD_RANK"); }
 
 Screen screen() {
   const std::size_t known = known_width(STDOUT_FILENO);
-  return {.width = known > 0 ? known : usual, .colour = has_colour(STDOUT_FILENO)};
+  return {.width = known > 0 ? known : usual};
 }
 
 std::size_t width_of_standard_error() {

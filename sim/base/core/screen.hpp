@@ -1,4 +1,4 @@
-// The terminal that output is read on: its width, and if it shows colours.
+// The terminal that output is read on.
 #pragma once
 
 #include <cstddef>
@@ -7,13 +7,12 @@ namespace allreplay {
 
 struct Screen {
   std::size_t width = 80;  ///< characters
-  bool colour = false;
 };
 
 /// True if `stream` is a terminal. False below Open MPI, which gives each rank a pseudo-terminal wherever output goes.
 bool is_terminal(int stream);
 
-/// Standard output. Its width is COLUMNS, else the terminal's, else 80; NO_COLOR and TERM=dumb switch colours off.
+/// Standard output. Its width is COLUMNS, else the terminal's, else 80.
 Screen screen();
 
 /// The width of standard error: COLUMNS, else the terminal's width, else unlimited, since programs read whole lines.

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "sim/base/core/file.hpp"
 #include "sim/base/core/units.hpp"
 #include "sim/plans/collective/network_change.hpp"
 #include "sim/studies/experiment/doubt.hpp"
@@ -20,62 +19,31 @@ namespace {
 
 using Rerun = std::variant<Outcome, std::string>;
 
-// Rejects names that are not among the known data: a CSV from elsewhere must not open arbitrary files.
-void require_known(const Files& files, const std::string& name, std::string_view folder, std::string_view noun) {
-  const std::vector<std::string> known = files.list_data(folder);
-  if (std::find(known.begin(), known.end(), name) == known.end())
-    throw InputError({std::string(noun), ""}, fmt::format("there is no {} '{}'", noun, name), suggest(name, known));
-}
-
-// Returns a request for the profile, cluster and codec that a row names.
-Request request_by_name(const Files& files, const ResultRow& row) {
-  require_known(files, row.profile, "traces", "profile");
-  require_known(files, row.cluster, "topologies", "cluster");
-  if (!row.codec.empty()) require_known(files, row.codec, "models/codecs", "codec");
-  Request request;
-  request.profile = row.profile;
-  request.cluster = row.cluster;
-  if (!row.routing.empty()) request.changes.push_back({"routing", row.routing, {"routing", ""}});
-  request.workers = row.workers;
-  request.strategy = row.strategy;
-  request.collective = row.collective;
-  request.fidelity = row.fidelity;
-  request.codec = row.codec;
-  for (const auto& [name, value] : row.options) request.options.push_back({name, value, {"options", name}});
-  request.place_of_strategy = {"strategy", ""};
-  request.place_of_collective = {"collective", ""};
-  request.place_of_fidelity = {"fidelity", ""};
-  request.place_of_codec = {"codec", ""};
-  return request;
-}
-
 class Simulator {
  public:
-  Simulator(const Inputs& inputs, const SweepResult& result, const std::optional<Sweep>& sweep)
-      : result_(result), sweep_(sweep), files_(inputs.files), library_(inputs) {}
+  Simulator(const Inputs& inputs, const SweepResult& result, const Sweep& sweep)
+      : result_(result), sweep_(sweep), library_(inputs) {}
 
   Rerun rerun(const ResultRow& row) {
     try {
-      const auto scenario = sweep_ ? in_sweep(row) : library_.resolve(request_by_name(files_, row));
+      const auto scenario = in_sweep(row);
       if (!scenario) return std::string("the configuration has no such row");
       Outcome outcome = run(*scenario);
       if (const double now = outcome.result.metrics.iteration_s; now != row.metrics.iteration_s)
         return fmt::format(
             "an iteration now takes {}, but the CSV says {}: the profile, the cluster or the program has changed since "
-            "the sweep{}",
-            format_duration(now), format_duration(row.metrics.iteration_s), way_out());
+            "the sweep",
+            format_duration(now), format_duration(row.metrics.iteration_s));
       return outcome;
     } catch (const InputError& error) {
-      return error.what() + way_out();
+      return std::string(error.what());
     }
   }
 
  private:
-  std::string way_out() const { return sweep_ ? "" : "; --config CONFIG.json names the files of the sweep"; }
-
   // Returns the scenario of the sweep whose identity matches the row.
   std::optional<Scenario> in_sweep(const ResultRow& row) {
-    for (const Request& request : sweep_->requests) {
+    for (const Request& request : sweep_.requests) {
       if (request.strategy != row.strategy || request.workers.value_or(row.workers) != row.workers) continue;
       if (std::filesystem::path(request.profile).stem() != std::filesystem::path(row.profile + ".json").stem())
         continue;
@@ -94,14 +62,13 @@ class Simulator {
   }
 
   const SweepResult& result_;
-  const std::optional<Sweep>& sweep_;
-  Files files_;
+  const Sweep& sweep_;
   Library library_;
 };
 
 }  // namespace
 
-ChosenTimelines choose_timelines(const Inputs& inputs, const SweepResult& result, const std::optional<Sweep>& sweep,
+ChosenTimelines choose_timelines(const Inputs& inputs, const SweepResult& result, const Sweep& sweep,
                                  std::size_t most) {
   std::vector<ChosenTimeline> candidates;
   for (std::size_t group = 0; group < result.groups.size(); ++group) {
@@ -123,7 +90,7 @@ ChosenTimelines choose_timelines(const Inputs& inputs, const SweepResult& result
   return chosen;
 }
 
-void doubt_races(const Inputs& inputs, SweepResult& result, const std::optional<Sweep>& sweep) {
+void doubt_races(const Inputs& inputs, SweepResult& result, const Sweep& sweep) {
   constexpr std::size_t most_groups = 8, most_rows = 12;
   if (!result.rule.doubt) return;
   Simulator simulator(inputs, result, sweep);

@@ -1,7 +1,6 @@
 // Selects rows of a sweep's CSV for a report page and simulates them again, to draw their timelines.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -26,13 +25,11 @@ struct ChosenTimelines {
 };
 
 /// Chooses the fastest and the slowest row that fit at the largest size of each group, at most `most` rows in all.
-/// Their profiles and clusters are those of `sweep`, if given, or else shipped ones of that name. A row whose files are
-/// not found, or whose iteration time has changed, gets the reason instead of an outcome.
-ChosenTimelines choose_timelines(const Inputs& inputs, const SweepResult& result, const std::optional<Sweep>& sweep,
-                                 std::size_t most);
+/// A row that is not in the sweep, or whose iteration time has changed, gets the reason instead of an outcome.
+ChosenTimelines choose_timelines(const Inputs& inputs, const SweepResult& result, const Sweep& sweep, std::size_t most);
 
 /// Replays the race at the largest size of each group, as add_doubts() does, and ranks it again: at most eight groups.
 /// Races of which a row cannot be simulated again stay as they are.
-void doubt_races(const Inputs& inputs, SweepResult& result, const std::optional<Sweep>& sweep);
+void doubt_races(const Inputs& inputs, SweepResult& result, const Sweep& sweep);
 
 }  // namespace allreplay

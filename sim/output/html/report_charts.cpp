@@ -78,19 +78,7 @@ std::optional<Figure> figure_if_possible(const ResultTable& table, const PlotOpt
   }
 }
 
-// Chooses curves over numbers, columns over a few names, and otherwise a row of dots for each series.
-PlotKind kind_of(const Measure& measure, const ResultTable& table, const PlotOptions& options) {
-  const std::set<std::string> places = values_of(table, options.x);
-  if (places.size() < 2) return PlotKind::Dots;
-  if (std::all_of(places.begin(), places.end(), [](const std::string& text) { return as_number(text); }))
-    return measure.curve;
-  constexpr std::size_t most_columns = 40;
-  std::size_t panels = 1;
-  for (const std::string& column : options.panels) panels *= values_of(table, column).size();
-  return table.rows.size() <= most_columns * panels ? PlotKind::Columns : PlotKind::Dots;
-}
-
-// Returns the figure of a measure: a histogram if there are too many rows for points, or two have the same place.
+// Returns the figure of a measure: curves over several numbers, otherwise a row of dots for each series.
 std::optional<Figure> figure_of(const Measure& measure, const ResultTable& table, PlotOptions options) {
   options.y = measure.y;
   options.over_column = measure.over;
@@ -112,22 +100,10 @@ std::optional<Figure> figure_of(const Measure& measure, const ResultTable& table
     options.unit = unit.name;
     options.scale = unit.size;
   }
-  for (const PlotKind kind : {kind_of(measure, table, options), PlotKind::Histogram}) {
-    options.kinds = {kind};
-    if (auto figure = figure_if_possible(table, options)) return figure;
-  }
-  return std::nullopt;
-}
-
-// Returns the name of the measure that the plan draws, or of its column.
-std::string name_of_plan(const PlotOptions& planned) {
-  for (const Measure& measure : measures)
-    if (planned.kinds.front() == measure.curve && planned.kinds.front() != PlotKind::Lines) return measure.name;
-  if (planned.kinds.front() == PlotKind::Bars) return "Parts of an iteration";
-  std::string name = planned.axis_name(planned.y);
-  if (!name.empty() && name[0] >= 'a' && name[0] <= 'z') name[0] = static_cast<char>(name[0] - 'a' + 'A');
-  const auto has_name = [&](const Measure& measure) { return measure.name == name; };
-  return planned.divides() && std::any_of(measures.begin(), measures.end(), has_name) ? name + ", relative" : name;
+  const std::set<std::string> places = values_of(table, options.x);
+  const bool numbers = std::ranges::all_of(places, [](const std::string& text) { return as_number(text).has_value(); });
+  options.kinds = {numbers && places.size() > 1 ? measure.curve : PlotKind::Dots};
+  return figure_if_possible(table, options);
 }
 
 std::vector<ReportChart> charts_of(const SweepResult& result, const std::optional<PlotOptions>& planned) {
@@ -136,26 +112,21 @@ std::vector<ReportChart> charts_of(const SweepResult& result, const std::optiona
   PlotOptions options = usual_options(table);
   if (planned)
     if (auto figure = figure_if_possible(table, *planned)) {
-      charts.push_back({name_of_plan(*planned), std::move(*figure)});
+      charts.push_back({"As planned", std::move(*figure)});
       options = *planned;
       if (options.x.empty()) options.x = "workers";
     }
-  for (const Measure& measure : measures) {
-    const auto has_name = [&](const ReportChart& chart) { return chart.name == measure.name; };
-    if (std::any_of(charts.begin(), charts.end(), has_name)) continue;
+  for (const Measure& measure : measures)
     if (auto figure = figure_of(measure, table, options)) charts.push_back({measure.name, std::move(*figure)});
-  }
   return charts;
 }
 
-// Makes a button if the panels have shapes of this series to highlight.
-std::string legend_html(const LegendEntry& entry, const std::string& ids, const std::string& panels) {
+std::string legend_html(const LegendEntry& entry, const std::string& ids) {
   constexpr double width = 28, height = 14;
   Drawing sample{.width = width, .height = height, .title = entry.name};
   entry.sample(sample, {3, 1.5, width - 6, height - 3});
-  const std::string name = escaped(displayable(entry.name)), series = fmt::format(" data-series=\"{}\"", name);
-  if (panels.find(series) == std::string::npos) return fmt::format("<span>{}{}</span>\n", to_svg(sample, ids), name);
-  return fmt::format("<button type=\"button\"{}>{}{}</button>\n", series, to_svg(sample, ids), name);
+  return fmt::format("<span data-series=\"{0}\">{1}{0}</span>\n", escaped(displayable(entry.name)),
+                     to_svg(sample, ids));
 }
 
 std::string panel_html(const Figure& figure, const FigurePanel& panel, const std::string& ids) {
@@ -173,29 +144,21 @@ std::string chart_html(const ReportChart& chart, const std::string& id, bool fir
   for (std::size_t i = 0; i < chart.figure.panels.size(); ++i)
     panels += panel_html(chart.figure, chart.figure.panels[i], fmt::format("{}-{}-", id, i));
   for (std::size_t i = 0; i < chart.figure.legend.size(); ++i)
-    legend += legend_html(chart.figure.legend[i], fmt::format("{}-legend-{}-", id, i), panels);
+    legend += legend_html(chart.figure.legend[i], fmt::format("{}-legend-{}-", id, i));
   const std::string& note = chart.figure.note;
-  return fmt::format("<div class=\"chart\" id=\"{}\"{}>\n<h3>{}</h3>\n{}<div class=\"panels\">\n{}</div>\n{}</div>\n",
-                     id, first ? "" : " hidden", escaped(chart.name),
-                     legend.empty() ? "" : "<div class=\"legend\">\n" + legend + "</div>\n", panels,
-                     note.empty() ? "" : fmt::format("<p class=\"note\">{}</p>\n", escaped(note)));
+  return fmt::format(
+      "<details class=\"chart\"{}>\n<summary>{}</summary>\n{}<div class=\"panels\">\n{}</div>\n{}</details>\n",
+      first ? " open" : "", escaped(chart.name), legend.empty() ? "" : "<div class=\"legend\">\n" + legend + "</div>\n",
+      panels, note.empty() ? "" : fmt::format("<p class=\"note\">{}</p>\n", escaped(note)));
 }
 
 }  // namespace
 
 std::string charts_html(const SweepResult& result, const std::optional<PlotOptions>& planned) {
   const std::vector<ReportChart> charts = charts_of(result, planned);
-  std::string buttons, figures;
-  for (std::size_t i = 0; i < charts.size(); ++i) {
-    const std::string id = fmt::format("chart-{}", i);
-    buttons += fmt::format("<label><input type=\"radio\" name=\"chart\" value=\"{}\"{}>{}</label>\n", id,
-                           i == 0 ? " checked" : "", escaped(charts[i].name));
-    figures += chart_html(charts[i], id, i == 0);
-  }
-  return fmt::format(
-      "<div class=\"controls radios\" role=\"radiogroup\" aria-label=\"The number that the charts show\" hidden>\n{}"
-      "</div>\n{}",
-      buttons, figures);
+  std::string html;
+  for (std::size_t i = 0; i < charts.size(); ++i) html += chart_html(charts[i], fmt::format("chart-{}", i), i == 0);
+  return html;
 }
 
 }  // namespace allreplay

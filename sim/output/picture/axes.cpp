@@ -1,6 +1,7 @@
 #include "sim/output/picture/axes.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -13,7 +14,6 @@ namespace {
 constexpr double tick_size = 10;      // of a tick's label
 constexpr double row_of_labels = 30;  // least distance between ticks on the left
 constexpr double between_labels = 7;  // least distance below
-constexpr double row_below = 13;      // from one row of labels to the next
 
 Path line(std::vector<Position> points, Colour colour, double width) {
   return {.points = std::move(points), .look = {.line = colour, .width = width}};
@@ -23,19 +23,6 @@ double widest_label(const ChartAxis& axis, const Scale& scale) {
   double widest = 0;
   for (const double tick : scale.ticks()) widest = std::max(widest, text_width(axis.label(tick), tick_size));
   return widest;
-}
-
-// Returns the least number of rows, up to four, in which labels `apart` from each other fit side by side.
-template <class Place>
-std::size_t rows_of_labels(const Scale& scale, const Place& place, double apart) {
-  constexpr std::size_t most = 4;
-  const std::vector<double>& ticks = scale.ticks();
-  for (std::size_t rows = 1; rows < most; ++rows) {
-    bool fit = true;
-    for (std::size_t i = rows; i < ticks.size(); ++i) fit = fit && place(ticks[i]) - place(ticks[i - rows]) >= apart;
-    if (fit) return rows;
-  }
-  return most;
 }
 
 }  // namespace
@@ -50,38 +37,55 @@ Scale scale_with_room(const ChartAxis& axis, std::pair<double, double> shown, do
 }
 
 double add_axis_below(Drawing& drawing, const Box& field, const ChartAxis& axis, const Scale& scale, double inset) {
-  // As far from each other as the widest label needs, so that evenly spread ticks have evenly spread labels.
-  const double apart = widest_label(axis, scale) + between_labels;
   const auto place = [&](double tick) { return field.x + inset + (field.width - 2 * inset) * scale.share(tick); };
-  // Long names at the ends are moved to stay inside the drawing.
-  const auto middle = [&](double tick) {
-    const double half = text_width(axis.label(tick), tick_size) / 2 + 1;
-    return axis.names_all ? std::max(half, std::min(place(tick), drawing.width - half)) : place(tick);
-  };
-  const std::size_t rows = axis.names_all ? rows_of_labels(scale, middle, apart) : 1;
-  std::vector<double> free_from(rows, -std::numeric_limits<double>::infinity());
-  for (std::size_t i = 0; i < scale.ticks().size(); ++i) {
-    const double tick = scale.ticks()[i], x = place(tick);
-    const std::size_t row = i % rows;
+  std::vector<AxisLabel> labels;
+  // As far from each other as the widest label needs, so that evenly spread ticks have evenly spread labels.
+  const double apart = axis.names_all ? 0 : widest_label(axis, scale) + between_labels;
+  double free_from = -std::numeric_limits<double>::infinity();
+  for (const double tick : scale.ticks()) {
+    const double x = place(tick);
     drawing.add(line({{x, field.y}, {x, field.bottom()}}, style::grid, 0.7));
-    drawing.add(line({{x, field.bottom()}, {x, field.bottom() + 4}}, style::ink, 0.8));
-    if (middle(tick) < free_from[row]) continue;
-    free_from[row] = middle(tick) + apart - 1e-6;
-    drawing.add(Text{.at = {middle(tick), field.bottom() + 15 + row_below * static_cast<double>(row)},
-                     .text = axis.label(tick),
-                     .size = tick_size,
-                     .align = Align::Middle,
-                     .colour = style::ink,
-                     .kind = "tick"});
+    if (x >= free_from) {
+      labels.push_back({x, axis.label(tick)});
+      free_from = x + apart - 1e-6;
+    }
   }
-  const double more = row_below * static_cast<double>(rows - 1);
   drawing.add(line({{field.x, field.bottom()}, {field.right(), field.bottom()}}, style::ink, 0.8));
-  drawing.add(Text{.at = {field.x + field.width / 2, field.bottom() + 31 + more},
+  const double bottom = add_labels_below(drawing, field.bottom(), labels);
+  drawing.add(Text{.at = {field.x + field.width / 2, bottom + 13},
                    .text = axis.name,
                    .align = Align::Middle,
                    .colour = style::ink,
                    .kind = "axis"});
-  return field.bottom() + 36 + more;
+  return bottom + 18;
+}
+
+double add_labels_below(Drawing& drawing, double top, const std::vector<AxisLabel>& labels) {
+  double widest = 0, nearest = std::numeric_limits<double>::infinity();
+  bool touch = false;
+  const auto half = [](const AxisLabel& label) { return text_width(label.text, tick_size) / 2; };
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const AxisLabel& one = labels[i];
+    widest = std::max(widest, 2 * half(one));
+    touch = touch || one.x - half(one) < 1 || one.x + half(one) > drawing.width - 1;
+    if (i == 0) continue;
+    nearest = std::min(nearest, one.x - labels[i - 1].x);
+    touch = touch || one.x - labels[i - 1].x < half(one) + half(labels[i - 1]) + between_labels - 1;
+  }
+  // Upwards if they would touch; if they would even then, only some.
+  const std::size_t every = touch ? static_cast<std::size_t>(std::ceil(std::max(1.0, tick_size * 1.3 / nearest))) : 1;
+  for (std::size_t i = 0; i < labels.size(); i += every) {
+    const auto& [x, text] = labels[i];
+    drawing.add(line({{x, top}, {x, top + 4}}, style::ink, 0.8));
+    drawing.add(Text{.at = touch ? Position{x + 3.6, top + 6} : Position{x, top + 15},
+                     .text = text,
+                     .size = tick_size,
+                     .align = touch ? Align::End : Align::Middle,
+                     .colour = style::ink,
+                     .upwards = touch,
+                     .kind = "tick"});
+  }
+  return top + (touch ? widest + 7 : 18);
 }
 
 void add_axis_left(Drawing& drawing, const Box& field, const ChartAxis& axis, const Scale& scale) {

@@ -1,7 +1,9 @@
 // The frame of a chart: a field with one axis below it and one on its left.
 #pragma once
 
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "sim/output/picture/drawing.hpp"
 #include "sim/output/picture/scale.hpp"
@@ -34,6 +36,16 @@ Scale scale_with_room(const ChartAxis& axis, std::pair<double, double> shown, do
 /// Draws an axis below `field`: grid lines through it, labels if they do not touch, and the name. Its ends are `inset`
 /// inside the field. Returns the y at which the next part may begin.
 double add_axis_below(Drawing& drawing, const Box& field, const ChartAxis& axis, const Scale& scale, double inset = 0);
+
+/// A label below an axis, and where its middle is.
+struct AxisLabel {
+  double x = 0;
+  std::string text;
+};
+
+/// Draws labels and their ticks below `top`, all upwards if they would touch otherwise. Returns the y at which the name
+/// of the axis may begin.
+double add_labels_below(Drawing& drawing, double top, const std::vector<AxisLabel>& labels);
 
 /// Draws an axis on the left of `field`, with its name above.
 void add_axis_left(Drawing& drawing, const Box& field, const ChartAxis& axis, const Scale& scale);

@@ -101,7 +101,7 @@ class Painter {
     cairo_new_path(pen_);
   }
 
-  // The lines of SVG's pattern: 5 apart, most at 45 degrees, and 2 thick, of which the pattern's edge cuts off half.
+  // The lines of SVG's pattern: 5 apart, at 45 degrees, and 2 thick, of which the pattern's edge cuts off half.
   void hatch(const Look& look) {
     double left = 0, top = 0, right = 0, bottom = 0;
     cairo_path_t* outline = cairo_copy_path(pen_);
@@ -120,20 +120,6 @@ class Painter {
       }
       cairo_stroke(pen_);
     };
-    const auto straight = [&](double from, double to, const auto& line) {
-      for (double at = std::ceil(from / 5) * 5; at < to; at += 5) line(at);
-      cairo_stroke(pen_);
-    };
-    if (look.hatch == Hatch::Level)
-      straight(top, bottom, [&](double y) {
-        cairo_move_to(pen_, left, y);
-        cairo_line_to(pen_, right, y);
-      });
-    if (look.hatch == Hatch::Upright)
-      straight(left, right, [&](double x) {
-        cairo_move_to(pen_, x, top);
-        cairo_line_to(pen_, x, bottom);
-      });
     if (look.hatch == Hatch::Rising || look.hatch == Hatch::Crossed) lines(true);
     if (look.hatch == Hatch::Falling || look.hatch == Hatch::Crossed) lines(false);
     cairo_restore(pen_);
@@ -143,7 +129,6 @@ class Painter {
   }
 
   void paint(const Text& one) {
-    if (one.zoom > 1) return;
     const std::string text = displayable(one.text);
     choose_font(pen_, one.size, one.bold, one.italic);
     cairo_text_extents_t extents;

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "sim/output/picture/axes.hpp"
-#include "sim/output/picture/end_names.hpp"
 #include "sim/output/picture/series_look.hpp"
 #include "sim/output/picture/style.hpp"
 
@@ -34,19 +33,6 @@ LegendEntry entry_of(const Series& series, const SeriesLook& look) {
             if (series.line) drawing.add(Path{.points = {{box.x, y}, {box.right(), y}}, .look = line});
             if (series.markers && !series.reference) add_marker(drawing, look, {box.x + box.width / 2, y});
           }};
-}
-
-// The names, with ends in the units of the axes.
-std::vector<EndName> names_of(const Chart& chart) {
-  std::vector<EndName> names;
-  for (std::size_t i = 0; i < chart.series.size(); ++i) {
-    const Series& series = chart.series[i];
-    if (series.name.empty() || series.points.empty()) continue;
-    const Position& last = series.points.back();
-    names.push_back({series.name, {}, last});
-    if (!series.reference) names.back().look = series_look(place_of(chart, i));
-  }
-  return names;
 }
 
 class ChartPainter {
@@ -98,11 +84,6 @@ std::vector<LegendEntry> legend_of(const Chart& chart) {
   return legend;
 }
 
-bool names_fit(const Chart& chart, double width) {
-  const auto names = names_of(chart);
-  return end_names_fit(names.size(), chart.height) && width_of_end_names(names) <= 0.42 * width;
-}
-
 double add_chart(Drawing& drawing, const Box& room, const Chart& chart) {
   Range across, along;
   for (const Series& series : chart.series)
@@ -111,10 +92,8 @@ double add_chart(Drawing& drawing, const Box& room, const Chart& chart) {
       across.add(point.x + series.bar_width / 2);
       along.add(point.y);
     }
-  std::vector<EndName> names = chart.names_at_ends ? names_of(chart) : std::vector<EndName>();
-  const double right = names.empty() ? style::margin : width_of_end_names(names);
-  const Axes axes(drawing, {room.x, room.y, room.width - right, chart.height}, chart.x, {across.least, across.greatest},
-                  chart.y, {along.least, along.greatest});
+  const Axes axes(drawing, {room.x, room.y, room.width - style::margin, chart.height}, chart.x,
+                  {across.least, across.greatest}, chart.y, {along.least, along.greatest});
   const ChartPainter painter(drawing, chart, axes);
   for (const bool reference : {true, false})
     for (std::size_t i = 0; i < chart.series.size(); ++i)
@@ -123,15 +102,13 @@ double add_chart(Drawing& drawing, const Box& room, const Chart& chart) {
         painter.paint(chart.series[i], series_look(place_of(chart, i)));
         drawing.mark_series(chart.series[i].name, first);
       }
-  for (EndName& name : names) name.end = axes.at(name.end);
-  if (!names.empty()) add_end_names(drawing, axes.field(), std::move(names));
   return axes.bottom();
 }
 
 Drawing draw(const Chart& chart) {
   Drawing drawing{.width = chart.width, .title = chart.title};
   double top = add_title(drawing, style::margin, chart.title);
-  if (!chart.names_at_ends) top = add_legend(drawing, top + 6, legend_of(chart)) + 4;
+  top = add_legend(drawing, top + 6, legend_of(chart)) + 4;
   const Box room{style::margin, top + 6, chart.width - 2 * style::margin, chart.height};
   drawing.height = add_note(drawing, add_chart(drawing, room, chart) + 4, chart.note) + style::margin - 4;
   return drawing;

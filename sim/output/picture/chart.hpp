@@ -35,7 +35,6 @@ struct Chart {
   std::string note;  ///< below the picture, small
   ChartAxis x, y;
   std::vector<Series> series;
-  bool names_at_ends = false;  ///< names at the curves' ends instead of a legend
   double width = 640;
   double height = 340;  ///< of the field between the axes
 };
@@ -47,8 +46,5 @@ Drawing draw(const Chart& chart);
 double add_chart(Drawing& drawing, const Box& room, const Chart& chart);
 
 std::vector<LegendEntry> legend_of(const Chart& chart);
-
-/// True if names at the ends leave most of the width to the curves.
-bool names_fit(const Chart& chart, double width);
 
 }  // namespace allreplay

@@ -33,8 +33,11 @@ constexpr Colour colour(std::uint32_t rgb) {
   return {static_cast<std::uint8_t>(rgb >> 16), static_cast<std::uint8_t>(rgb >> 8), static_cast<std::uint8_t>(rgb)};
 }
 
+/// Returns the colour between two others: `share` of the way from the first to the second.
+Colour mixed(Colour from, Colour to, double share);
+
 /// Lines over a filled shape, so that it can be distinguished even in grey.
-enum class Hatch : std::uint8_t { None, Rising, Falling, Crossed, Level, Upright };
+enum class Hatch : std::uint8_t { None, Rising, Falling, Crossed };
 
 struct Look {
   std::optional<Colour> fill;
@@ -82,17 +85,9 @@ struct Text {
   bool bold = false, italic = false;
   bool upwards = false;  ///< turned by 90 degrees, to be read from bottom to top
   std::string kind;
-  double zoom = 1;  ///< the zoom from which on it has room: above 1 only pages that zoom show it
 };
 
 using Shape = std::variant<Rectangle, Circle, Path, Text>;
-
-/// A part of a drawing whose x is time, for pages that zoom into it.
-struct TimeField {
-  Box box;
-  double seconds = 0;  ///< across
-  double zoom = 1;     ///< the largest zoom: finer details are merged
-};
 
 /// The shapes [first, end) draw one series of a chart; a page highlights them together.
 struct SeriesShapes {
@@ -105,7 +100,6 @@ struct Drawing {
   std::string title;  ///< for readers who do not see the drawing
   std::vector<Shape> shapes;
   std::vector<SeriesShapes> series;  ///< in the order of the shapes; none overlaps another
-  std::optional<TimeField> time_field;
 
   void add(Shape shape) { shapes.push_back(std::move(shape)); }
 

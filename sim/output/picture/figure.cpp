@@ -40,7 +40,28 @@ double add_row(Drawing& drawing, double top, const Figure& figure, std::size_t f
   return bottom;
 }
 
+// Adds the entries whose names the legend does not have yet.
+void add_to_legend(Figure& figure, const std::vector<LegendEntry>& entries) {
+  for (const LegendEntry& entry : entries)
+    if (std::ranges::find(figure.legend, entry.name, &LegendEntry::name) == figure.legend.end())
+      figure.legend.push_back(entry);
+}
+
 }  // namespace
+
+void add_panel(Figure& figure, const std::string& title, Chart chart) {
+  add_to_legend(figure, legend_of(chart));
+  figure.panels.push_back({title, [chart = std::move(chart)](Drawing& drawing, const Box& room) {
+                             return add_chart(drawing, room, chart);
+                           }});
+}
+
+void add_panel(Figure& figure, const std::string& title, RowChart chart) {
+  add_to_legend(figure, legend_of(chart));
+  figure.panels.push_back({title, [chart = std::move(chart)](Drawing& drawing, const Box& room) {
+                             return add_row_chart(drawing, room, chart);
+                           }});
+}
 
 Drawing draw(const Figure& figure) {
   if (figure.panels.empty()) throw std::logic_error("a figure without panels");

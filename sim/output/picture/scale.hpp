@@ -19,7 +19,7 @@ struct ChartAxis {
   std::function<std::string(double)> label = plain_number;  ///< such as format_size, if numbers have their own unit
   std::optional<double> from, to;  ///< by default the values shown, from 0 if linear, extended to round numbers
   bool from_zero = true;      ///< if linear and without `from`: begin at 0, not at a number near the least one shown
-  bool names_all = false;     ///< every tick has a label, in several rows if they need more room
+  bool names_all = false;     ///< every tick has a label, upwards if they need more room
   std::vector<double> ticks;  ///< if any: the only ticks, in order, with the ends first and last
 };
 

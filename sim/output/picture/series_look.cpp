@@ -69,8 +69,7 @@ const std::vector<Position>& marker_of(std::size_t place) {
 }  // namespace
 
 SeriesLook series_look(std::size_t place) {
-  constexpr std::array hatches{Hatch::None,    Hatch::Rising,  Hatch::Level,
-                               Hatch::Falling, Hatch::Crossed, Hatch::Upright};
+  constexpr std::array hatches{Hatch::None, Hatch::Rising, Hatch::Falling, Hatch::Crossed};
   return {.colour = series_colours[place % series_colours.size()],
           .dashes = series_dashes[place % series_dashes.size()],
           .marker = marker_of(place % different_looks),
@@ -79,6 +78,8 @@ SeriesLook series_look(std::size_t place) {
 }
 
 Look line_look(const SeriesLook& look) { return {.line = look.colour, .width = 1.8, .dashes = look.dashes}; }
+
+Look reference_look() { return {.line = style::faint_ink, .width = 1, .dashes = {2.5, 2.5}}; }
 
 Look bar_look(const SeriesLook& look) {
   return {.fill = look.colour, .hatch = look.hatch, .hatch_colour = colour(0xFFFFFF)};
@@ -95,6 +96,13 @@ void add_marker(Drawing& drawing, const SeriesLook& look, Position at, const Mea
   for (const Position& corner : look.marker)
     path.points.push_back({at.x + radius * corner.x, at.y + radius * corner.y});
   drawing.add(path);
+}
+
+Colour mixed(Colour from, Colour to, double share) {
+  const auto mix = [share](std::uint8_t a, std::uint8_t b) {
+    return static_cast<std::uint8_t>(std::lround(a + share * (b - a)));
+  };
+  return {mix(from.red, to.red), mix(from.green, to.green), mix(from.blue, to.blue)};
 }
 
 void add_cross(Drawing& drawing, Position at) {

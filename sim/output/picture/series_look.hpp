@@ -23,6 +23,7 @@ constexpr std::size_t different_looks = 26;
 SeriesLook series_look(std::size_t place);
 
 Look line_look(const SeriesLook& look);
+Look reference_look();  ///< of a line that others are compared with, which is behind them
 Look bar_look(const SeriesLook& look);
 
 /// Draws the marker around `at`.

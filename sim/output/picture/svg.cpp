@@ -21,7 +21,7 @@ std::string number(double value) {
 std::string hex(Colour colour) { return fmt::format("#{:02x}{:02x}{:02x}", colour.red, colour.green, colour.blue); }
 
 std::string pattern_name(Hatch hatch, Colour colour) {
-  constexpr const char* names[] = {"none", "rising", "falling", "crossed", "level", "upright"};
+  constexpr const char* names[] = {"none", "rising", "falling", "crossed"};
   return fmt::format("{}-{}", names[static_cast<int>(hatch)], hex(colour).substr(1));
 }
 
@@ -45,19 +45,12 @@ class Writer {
         "font-family=\"DejaVu Sans, Verdana, Geneva, sans-serif\" role=\"img\"{5}>\n{2}{3}"
         "<rect class=\"page\" width=\"{0}\" height=\"{1}\" fill=\"#fff\"/>\n{4}</svg>\n",
         width, height, on_page() ? "" : fmt::format("<title>{}</title>\n", shown(drawing_.title)),
-        patterns_.empty() ? "" : "<defs>\n" + patterns_ + "</defs>\n", body_, facts());
+        patterns_.empty() ? "" : "<defs>\n" + patterns_ + "</defs>\n", body_,
+        on_page() ? fmt::format(" aria-label=\"{}\"", shown(drawing_.title)) : "");
   }
 
  private:
   bool on_page() const { return !ids_.empty(); }
-
-  std::string facts() const {
-    std::string name = on_page() ? fmt::format(" aria-label=\"{}\"", shown(drawing_.title)) : "";
-    if (!drawing_.time_field) return name;
-    const auto& [box, seconds, zoom] = *drawing_.time_field;
-    return name + fmt::format(" data-field=\"{} {} {} {}\" data-seconds=\"{}\" data-zoom=\"{}\"", number(box.x),
-                              number(box.y), number(box.width), number(box.height), seconds, zoom);
-  }
 
   void write(const Rectangle& one) {
     const std::string shape = fmt::format("rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"", number(one.box.x),
@@ -88,7 +81,6 @@ class Writer {
     if (one.bold) body_ += " font-weight=\"bold\"";
     if (one.italic) body_ += " font-style=\"italic\"";
     if (one.colour != Colour{}) body_ += fmt::format(" fill=\"{}\"", hex(one.colour));
-    if (one.zoom > 1) body_ += fmt::format(" data-zoom=\"{:.3g}\" visibility=\"hidden\"", one.zoom);
     body_ += fmt::format(">{}</text>\n", shown(one.text));
   }
 
@@ -118,10 +110,7 @@ class Writer {
     const std::string name = ids_ + pattern_name(look.hatch, look.hatch_colour);
     if (patterns_.find("\"" + name + "\"") == std::string::npos) {
       const std::string across = look.hatch == Hatch::Crossed ? "M0 0H5M0 0V5" : "M0 0V5";
-      const int turn = look.hatch == Hatch::Upright   ? 0
-                       : look.hatch == Hatch::Level   ? 90
-                       : look.hatch == Hatch::Falling ? -45
-                                                      : 45;
+      const int turn = look.hatch == Hatch::Falling ? -45 : 45;
       patterns_ += fmt::format(
           "<pattern id=\"{}\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" "
           "patternTransform=\"rotate({})\"><path d=\"{}\" stroke=\"{}\" stroke-width=\"2\"/></pattern>\n",
@@ -141,22 +130,17 @@ std::string to_svg(const Drawing& drawing, const std::string& ids) { return Writ
 
 std::string escaped(std::string_view text) {
   std::string out;
-  for (const char c : text) switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
+  for (const char c : text)
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '"')
+      out += "&quot;";
+    else
+      out += c;
   return out;
 }
 

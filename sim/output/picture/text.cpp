@@ -1,3 +1,5 @@
+#include "sim/base/core/text.hpp"
+
 #include <algorithm>
 
 #include "sim/output/picture/drawing.hpp"
@@ -8,28 +10,12 @@ namespace {
 
 constexpr std::string_view replacement = "\xEF\xBF\xBD";
 
-// The bytes of the character at the start of `text`; 0 if it is invalid (UTF-8 without surrogates and overlong forms).
-std::size_t character(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const auto follows = [&](std::size_t i, unsigned low = 0x80, unsigned high = 0xBF) {
-    return i < text.size() && byte(i) >= low && byte(i) <= high;
-  };
-  const unsigned lead = byte(0);
-  if (lead < 0x80) return 1;
-  if (lead >= 0xC2 && lead <= 0xDF) return follows(1) ? 2 : 0;
-  if (lead >= 0xE0 && lead <= 0xEF)
-    return follows(1, lead == 0xE0 ? 0xA0 : 0x80, lead == 0xED ? 0x9F : 0xBF) && follows(2) ? 3 : 0;
-  if (lead >= 0xF0 && lead <= 0xF4)
-    return follows(1, lead == 0xF0 ? 0x90 : 0x80, lead == 0xF4 ? 0x8F : 0xBF) && follows(2) && follows(3) ? 4 : 0;
-  return 0;
-}
-
 }  // namespace
 
 std::string displayable(std::string_view text) {
   std::string clean;
   while (!text.empty()) {
-    const std::size_t length = character(text);
+    const std::size_t length = character_length(text);
     const bool control = length == 1 && (static_cast<unsigned char>(text[0]) < 0x20 || text[0] == 0x7F);
     // U+FFFE and U+FFFF are no characters either, and XML rejects them.
     const bool none = length == 3 && (text.substr(0, 3) == "\xEF\xBF\xBE" || text.substr(0, 3) == "\xEF\xBF\xBF");
@@ -45,7 +31,7 @@ namespace {
 std::size_t fitting(const std::string& clean, const std::string& ending, double size, double most, bool bold) {
   std::vector<std::size_t> cuts{0};  // after 0, 1, 2, … characters
   while (cuts.back() < clean.size())
-    cuts.push_back(cuts.back() + character(std::string_view(clean).substr(cuts.back())));
+    cuts.push_back(cuts.back() + character_length(std::string_view(clean).substr(cuts.back())));
   const auto beyond = std::partition_point(cuts.begin(), cuts.end(), [&](std::size_t bytes) {
     return text_width(clean.substr(0, bytes) + ending, size, bold) <= most;
   });

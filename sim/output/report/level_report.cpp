@@ -103,7 +103,7 @@ const View& levels_view() {
                  {"latency factor", "{latency:3}"},
                  {"of trees", "{tree:3}"},
                  {"of LL", "{ll:3}"},
-                 {"rendez\u00ADvous", "{rendezvous_s}"},
+                 {"rendezvous", "{rendezvous_s}"},
                  {"LL128", "{ll128}"},
                  {"two-node tree", "{two_node_tree}"}}},
       ViewText{},

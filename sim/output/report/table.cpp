@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <optional>
 
 #include <fmt/format.h>
@@ -11,12 +10,6 @@
 #include "sim/base/core/units.hpp"
 
 namespace allreplay {
-
-TableCell TableCell::with(Tone one) const {
-  TableCell cell = *this;
-  cell.tone = one;
-  return cell;
-}
 
 TableCell TableCell::marked(std::string sign) const {
   TableCell cell = *this;
@@ -56,7 +49,6 @@ namespace {
 using Kind = TableCell::Kind;
 using Lines = std::vector<std::string>;
 
-constexpr std::string_view soft_hyphen = "\u00AD";
 constexpr std::size_t gap = 2;          // between columns
 constexpr std::size_t narrow_key = 24;  // the least width of a broken key column, unless one of its words is longer
 
@@ -138,7 +130,6 @@ Scale scale_of(const std::vector<const TableCell*>& numbers) {
 struct Shown {
   std::string name, unit;
   Lines cells;
-  std::vector<Tone> tones;
   bool apart = false;     // its cells have different units
   bool text = false;      // left-aligned; numbers are right-aligned
   bool commands = false;  // the text is words of a command
@@ -185,63 +176,8 @@ Shown shown(const std::vector<TableColumn>& columns, const Rows& rows, std::size
     result.width = std::max(result.width, width_of(text));
     result.word = std::max(result.word, longest_unbroken(text, column.commands));
     result.cells.push_back(std::move(text));
-    result.tones.push_back(cell.tone);
   }
   return result;
-}
-
-std::string without_soft_hyphens(std::string text) {
-  for (std::size_t at = text.find(soft_hyphen); at != std::string::npos; at = text.find(soft_hyphen, at))
-    text.erase(at, soft_hyphen.size());
-  return text;
-}
-
-// A piece of a column's name between places where it can be broken.
-struct NamePiece {
-  std::string text;
-  std::string_view within, at_end;  // what follows it within a line, or at its end: " ", "", "-"
-};
-
-std::vector<NamePiece> pieces_of(const std::string& name) {
-  std::vector<NamePiece> pieces;
-  std::string piece;
-  for (std::size_t at = 0; at < name.size(); ++at) {
-    if (name[at] == ' ') {
-      pieces.push_back({std::exchange(piece, ""), " ", ""});
-    } else if (name.compare(at, soft_hyphen.size(), soft_hyphen) == 0) {
-      pieces.push_back({std::exchange(piece, ""), "", "-"});
-      at += soft_hyphen.size() - 1;
-    } else {
-      piece += name[at];
-      if (name[at] == '-') pieces.push_back({std::exchange(piece, ""), "", ""});
-    }
-  }
-  pieces.push_back({piece, "", ""});
-  return pieces;
-}
-
-std::size_t longest_piece(const std::string& name) {
-  std::size_t longest = 0;
-  for (const NamePiece& piece : pieces_of(name))
-    longest = std::max(longest, width_of(piece.text) + piece.at_end.size());
-  return longest;
-}
-
-Lines name_lines(const std::string& name, std::size_t width) {
-  Lines lines{""};
-  const NamePiece* before = nullptr;
-  const std::vector<NamePiece> pieces = pieces_of(name);
-  for (const NamePiece& piece : pieces) {
-    const std::string longer = lines.back() + std::string(before ? before->within : "") + piece.text;
-    if (before && width_of(longer) + piece.at_end.size() > width) {
-      lines.back() += before->at_end;
-      lines.push_back(piece.text);
-    } else {
-      lines.back() = longer;
-    }
-    before = &piece;
-  }
-  return lines;
 }
 
 Lines lines_of(const std::string& text) {
@@ -269,152 +205,86 @@ std::string padded(const std::string& text, std::size_t width, bool left) {
   return left ? text + blanks : blanks + text;
 }
 
-std::string joined(const Part& part, const std::vector<Lines>& cells, const std::vector<Tone>& tones, bool at_bottom,
-                   const Screen& screen) {
+// Puts the lines of a row's cells next to each other.
+std::string joined(const Part& part, const std::vector<Lines>& cells, bool at_bottom) {
   std::size_t height = 0;
   for (const Lines& lines : cells) height = std::max(height, lines.size());
   std::string text;
   for (std::size_t line = 0; line < height; ++line) {
-    std::string whole, blanks;
     for (std::size_t i = 0; i < part.size(); ++i) {
       const std::size_t above = at_bottom ? height - cells[i].size() : 0;
       const bool there = line >= above && line - above < cells[i].size();
-      const std::string cell = padded(there ? cells[i][line - above] : "", part[i].second, part[i].first->text);
-      const std::size_t first = cell.find_first_not_of(' '), last = cell.find_last_not_of(' ');
-      if (first == std::string::npos) {
-        blanks += cell;
-      } else {
-        whole += blanks + cell.substr(0, first) + toned(cell.substr(first, last + 1 - first), tones[i], screen);
-        blanks = cell.substr(last + 1);
-      }
-      blanks += std::string(gap, ' ');
+      text += std::string(i == 0 ? 0 : gap, ' ') +
+              padded(there ? cells[i][line - above] : "", part[i].second, part[i].first->text);
     }
-    text += whole + "\n";
+    text.erase(text.find_last_not_of(' ') + 1);
+    text += "\n";
   }
   return text;
 }
 
 // Lays out a part of the table. If `keys` is given, rows without any cell after these columns are left out.
-std::string rendered(const Part& part, std::optional<std::size_t> keys, const Screen& screen) {
+std::string rendered(const Part& part, std::optional<std::size_t> keys) {
   std::vector<Lines> header;
   const bool units = std::any_of(part.begin(), part.end(), [](const auto& one) { return !one.first->unit.empty(); });
   for (const auto& [column, width] : part) {
-    header.push_back(name_lines(column->name, width));
+    header.push_back(lines_of(wrapped(column->name, width)));
     if (units) header.back().push_back(column->unit);
   }
-  std::string text = joined(part, header, std::vector<Tone>(part.size()), true, screen);
+  std::string text = joined(part, header, true);
   text += std::string(width_of_part(part), '-') + "\n";
   for (std::size_t row = 0; row < part.front().first->cells.size(); ++row) {
     const auto is_empty = [&](const auto& one) { return one.first->cells[row].empty(); };
     if (keys && std::all_of(part.begin() + static_cast<std::ptrdiff_t>(*keys), part.end(), is_empty)) continue;
     std::vector<Lines> cells;
-    std::vector<Tone> tones;
     for (const auto& [column, width] : part) {
       const std::string& cell = column->cells[row];
       const auto lines = column->commands ? wrapped_command : wrapped;
       cells.push_back(lines_of(column->text ? lines(cell, width, 0) : cell));
-      tones.push_back(column->tones[row]);
     }
-    text += joined(part, cells, tones, false, screen);
+    text += joined(part, cells, false);
   }
   return text;
 }
 
-// The ways in which columns may be narrowed.
-struct Concession {
-  bool breaks_text = false, breaks_names = false, breaks_keys = false;
-};
-constexpr Concession concessions[] = {{}, {true}, {true, true}, {true, true, true}};
+std::size_t full_width(const Shown& column) {
+  return std::max({width_of(column.name), width_of(column.unit), column.width});
+}
 
-class Layout {
- public:
-  Layout(const std::vector<Shown>& columns, std::size_t keys, const Screen& screen)
-      : columns_(columns), keys_(keys), screen_(screen) {}
+// The least width that keeps words whole, and text columns legible.
+std::size_t least_width(const Shown& column, bool is_key, const Screen& screen) {
+  const std::size_t legible = is_key ? narrow_key : screen.width / 3;
+  const std::size_t cells = column.text ? std::max(column.word, std::min(column.width, legible)) : column.width;
+  return std::max({longest_unbroken(column.name), width_of(column.unit), cells});
+}
 
-  // True if each of the other columns fits next to the keys.
-  bool has_room_beside_keys() const {
-    std::vector<std::size_t> chosen(keys_ + 1);
-    std::iota(chosen.begin(), chosen.end(), std::size_t{0});
-    for (; chosen.back() < columns_.size(); ++chosen.back())
-      if (width_of_part(part_of(chosen, concessions[3])) > screen_.width) return false;
-    return true;
+// Gives the remaining room to text columns that were narrowed, from the last one on.
+void widen(Part& part, const Screen& screen) {
+  for (auto one = part.rbegin(); one != part.rend(); ++one) {
+    const std::size_t used = width_of_part(part), wanted = one->first->width;
+    if (one->first->text && one->second < wanted && used < screen.width)
+      one->second += std::min(wanted - one->second, screen.width - used);
   }
+}
 
-  std::vector<Part> parts() const {
-    std::vector<std::size_t> all(columns_.size());
-    std::iota(all.begin(), all.end(), std::size_t{0});
-    return parts_of(all);
+// Returns a single part if all columns fit, otherwise narrow columns in as few parts as hold them.
+std::vector<Part> parts_of(const std::vector<Shown>& columns, std::size_t keys, const Screen& screen) {
+  Part whole, key_part;
+  for (const Shown& column : columns) whole.emplace_back(&column, full_width(column));
+  if (width_of_part(whole) <= screen.width) return {whole};
+  for (std::size_t i = 0; i < keys; ++i) key_part.emplace_back(&columns[i], least_width(columns[i], true, screen));
+  std::vector<Part> parts{key_part};
+  for (std::size_t i = keys; i < columns.size(); ++i) {
+    const std::size_t width = least_width(columns[i], false, screen);
+    if (parts.back().size() > keys && width_of_part(parts.back()) + gap + width > screen.width)
+      parts.push_back(key_part);
+    parts.back().emplace_back(&columns[i], width);
   }
-
- private:
-  std::size_t width_of_column(std::size_t index, bool last, const Concession& how) const {
-    const Shown& one = columns_[index];
-    const std::size_t name = how.breaks_names ? longest_piece(one.name) : width_of(without_soft_hyphens(one.name));
-    std::size_t cells = one.width;
-    if (one.text && last && how.breaks_text)
-      cells = std::min(cells, std::max(one.word, screen_.width / 3));
-    else if (one.text && index < keys_ && how.breaks_keys)
-      cells = std::min(cells, std::max(one.word, narrow_key));
-    return std::max({name, width_of(one.unit), cells});
-  }
-
-  Part part_of(const std::vector<std::size_t>& chosen, const Concession& how) const {
-    Part part;
-    for (const std::size_t index : chosen)
-      part.emplace_back(&columns_[index], width_of_column(index, index == chosen.back(), how));
-    return part;
-  }
-
-  // Gives the remaining room to text columns that were narrowed, from the last one on.
-  void widen(Part& part) const {
-    for (auto one = part.rbegin(); one != part.rend(); ++one) {
-      const std::size_t used = width_of_part(part), wanted = one->first->width;
-      if (one->first->text && one->second < wanted && used < screen_.width)
-        one->second += std::min(wanted - one->second, screen_.width - used);
-    }
-  }
-
-  std::vector<Part> parts_of(const std::vector<std::size_t>& chosen) const {
-    Part part;
-    for (const Concession& how : concessions) {
-      part = part_of(chosen, how);
-      if (width_of_part(part) > screen_.width) continue;
-      widen(part);
-      return {part};
-    }
-    if (chosen.size() <= keys_ + 1) {  // cannot become narrower
-      if (columns_[chosen.back()].text) part.back().second = std::max(columns_[chosen.back()].word, part.back().second);
-      return {part};
-    }
-    std::vector<std::size_t> first(chosen), below(chosen.begin(), chosen.begin() + static_cast<std::ptrdiff_t>(keys_));
-    do {
-      below.insert(below.begin() + static_cast<std::ptrdiff_t>(keys_), first.back());
-      first.pop_back();
-    } while (first.size() > keys_ + 1 && (!columns_[below[keys_]].text || columns_[first.back()].text) &&
-             width_of_part(part_of(first, concessions[3])) > screen_.width);
-    std::vector<Part> parts = parts_of(first);
-    for (Part& one : parts_of(below)) parts.push_back(std::move(one));
-    return parts;
-  }
-
-  const std::vector<Shown>& columns_;
-  std::size_t keys_;
-  const Screen& screen_;
-};
-
-Shown numbers_of_rows(std::size_t count) {
-  Shown numbers{.name = "#", .tones = std::vector<Tone>(count)};
-  for (std::size_t row = 1; row <= count; ++row) numbers.cells.push_back(std::to_string(row));
-  numbers.width = numbers.word = numbers.cells.empty() ? 0 : numbers.cells.back().size();
-  return numbers;
+  for (Part& part : parts) widen(part, screen);
+  return parts;
 }
 
 }  // namespace
-
-std::string toned(const std::string& text, Tone tone, const Screen& screen) {
-  if (!screen.colour || tone == Tone::Plain) return text;
-  return fmt::format("\033[1;32m{}\033[0m", text);
-}
 
 bool Table::is_empty_column(std::size_t column) const {
   return std::all_of(rows_.begin(), rows_.end(), [&](const auto& row) {
@@ -427,7 +297,7 @@ std::vector<FormattedColumn> Table::formatted() const {
   for (std::size_t index = 0; index < columns_.size(); ++index) {
     if (is_empty_column(index)) continue;
     Shown one = shown(columns_, rows_, index);
-    columns.push_back({without_soft_hyphens(one.name), one.unit, std::move(one.cells), one.text, {}});
+    columns.push_back({one.name, one.unit, std::move(one.cells), one.text, {}});
     if (one.apart)
       for (const auto& row : rows_) columns.back().sizes.push_back(row[index].value);
   }
@@ -442,14 +312,9 @@ std::string Table::text(const Screen& screen) const {
       columns.push_back(shown(columns_, rows_, index));
     else if (index < keys_)
       --keys;
-  if (keys > 1 && !Layout(columns, keys, screen).has_room_beside_keys()) {
-    if (columns.front().cells != numbers_of_rows(rows_.size()).cells)
-      columns.insert(columns.begin(), numbers_of_rows(rows_.size()));
-    keys = 1;
-  }
   std::string text;
-  for (const Part& part : Layout(columns, keys, screen).parts())
-    text += text.empty() ? rendered(part, {}, screen) : "\n" + rendered(part, keys, screen);
+  for (const Part& part : parts_of(columns, keys, screen))
+    text += text.empty() ? rendered(part, {}) : "\n" + rendered(part, keys);
   return text;
 }
 
@@ -461,8 +326,7 @@ std::string facts(const std::vector<std::pair<std::string, TableCell>>& rows, co
   for (const auto& [name, value] : rows) {
     const std::size_t room = screen.width > indent ? screen.width - indent : 1;
     const Lines lines = lines_of(wrapped(sentence_text(value), room));
-    for (const std::string& line : lines)
-      text += padded(&line == lines.data() ? name : "", indent, true) + toned(line, value.tone, screen) + "\n";
+    for (const std::string& line : lines) text += padded(&line == lines.data() ? name : "", indent, true) + line + "\n";
   }
   return text;
 }

@@ -11,9 +11,6 @@
 
 namespace allreplay {
 
-/// Emphasis of a cell, shown as colour.
-enum class Tone : std::uint8_t { Plain, Best };
-
 /// A text, or a number of a kind that decides its units.
 struct TableCell {
   enum class Kind : std::uint8_t { Text, Number, Percent, Seconds, Size, Rate, PerByte };
@@ -24,7 +21,6 @@ struct TableCell {
   TableCell(const char* words) : text(words) {}             // NOLINT
   TableCell(Kind one, double number) : value(number), kind(one) {}
 
-  TableCell with(Tone one) const;
   TableCell marked(std::string sign) const;  ///< adds a sign after the number
 
   std::string text;           ///< the text, or the sign after the number
@@ -32,7 +28,6 @@ struct TableCell {
   std::int16_t decimals = 0;  ///< for Number and Percent; other kinds get as many as their column needs
   Kind kind = Kind::Text;
   bool is_signed = false;
-  Tone tone = Tone::Plain;
 };
 
 namespace cell {
@@ -46,29 +41,16 @@ TableCell rate(double bytes_per_second);
 TableCell per_byte(double seconds);
 }  // namespace cell
 
-/// A column. Its name may be broken at blanks, after hyphens and at soft hyphens (U+00AD) if it is wider than the
-/// cells. `unit` is shown in the header; if it is empty, the unit that its cells share is.
+/// A column. Its name is broken at blanks if the table is too wide. `unit` is shown in the header; if it is empty, the
+/// unit that its cells share is.
 struct TableColumn {
   TableColumn(std::string its_name, std::string its_unit = "")  // NOLINT: a name is a column
       : name(std::move(its_name)), unit(std::move(its_unit)) {}
   TableColumn(const char* its_name) : name(its_name) {}  // NOLINT
 
-  /// Returns this column with the unit and the decimals of another column, so that readers can add their numbers.
-  TableColumn like(std::string other) const {
-    TableColumn column = *this;
-    column.scaled_like = std::move(other);
-    return column;
-  }
-
-  /// Returns this column with cells that are words of a command, which readers can paste.
-  TableColumn holding_commands() const {
-    TableColumn column = *this;
-    column.commands = true;
-    return column;
-  }
-
-  std::string name, unit, scaled_like;
-  bool commands = false;
+  std::string name, unit;
+  std::string scaled_like;  ///< the column whose unit and decimals it has, so that readers can add their numbers
+  bool commands = false;    ///< its cells are words of a command, which readers can paste
 };
 
 /// A column with formatted cells: all numbers in one unit with the same number of decimals or, if their magnitudes
@@ -80,10 +62,9 @@ struct FormattedColumn {
   std::vector<double> sizes;  ///< the value of each cell if their units differ, for sorting; otherwise empty
 };
 
-/// A table whose first `keys` columns identify the rows. If it is too wide, these steps are taken in order: the last
-/// column, if it is text, is broken into lines (but keeps a third of the screen); names of columns are broken; keys
-/// that are text are broken; trailing text columns move into a table below; then other columns do, as many as fit. Each
-/// table repeats the keys or, if they leave no room, numbers of rows. Columns with only blanks or "-" are left out.
+/// A table whose first `keys` columns identify the rows. If it is too wide, names and texts are broken into lines, and
+/// columns that still have no room move into tables below, which repeat the keys. Columns with only blanks or "-" are
+/// left out.
 class Table {
  public:
   explicit Table(std::vector<TableColumn> columns, std::size_t keys = 1) : columns_(std::move(columns)), keys_(keys) {}
@@ -112,8 +93,5 @@ std::string sentence_text(const TableCell& cell);
 
 /// Returns the rows as a Markdown table; the first is the header.
 std::string markdown_table(const std::vector<std::vector<std::string>>& rows);
-
-/// Returns the text in the colour of the tone, if the screen has colours.
-std::string toned(const std::string& text, Tone tone, const Screen& screen);
 
 }  // namespace allreplay

@@ -199,7 +199,7 @@ const View& validation_view() {
                "!known"},
       ViewList{"constants", "note: no scored row uses {constant} for {for}", "!scored_rows"},
       ViewText{},
-      ViewTable{"groups all matters", score_columns, 1, "", "points"},
+      ViewTable{"groups all matters", score_columns, 1, "points"},
       ViewText{"There is no point where communication matters.", "matters/error !matters/points"},
       ViewText{},
       ViewText{"Median errors: {all/error/median:percent}; of the better null model, {null_model/name}, "

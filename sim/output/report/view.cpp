@@ -288,13 +288,7 @@ Table table_at(const ViewTable& part, const Place& place) {
   for (const Value* item : rows) {
     const Place row = place.at(*item);
     std::vector<TableCell> cells;
-    bool numbers = false;
-    for (const ViewColumn& column : part.columns) {
-      cells.push_back(table_cell(column, row));
-      const bool first_number = !numbers && cells.size() > part.keys && cells.back().kind != TableCell::Kind::Text;
-      numbers = numbers || first_number;
-      if ((first_number || cells.size() <= part.keys) && row.holds(part.best)) cells.back().tone = Tone::Best;
-    }
+    for (const ViewColumn& column : part.columns) cells.push_back(table_cell(column, row));
     table.add(std::move(cells));
   }
   return table;

@@ -53,9 +53,8 @@ struct ViewColumn {
 struct ViewTable {
   std::string rows;  ///< keys of arrays, or of single objects, that follow each other: "base rows"
   std::vector<ViewColumn> columns;
-  std::size_t keys = 1;       ///< this many first columns name the row
-  std::string best = "wins";  ///< condition: the row's keys and first number are emphasised
-  std::string when = {};      ///< condition: the row is shown
+  std::size_t keys = 1;   ///< this many first columns name the row
+  std::string when = {};  ///< condition: the row is shown
 };
 
 /// One sentence for each item of an array; at most `most`, then "and N more".

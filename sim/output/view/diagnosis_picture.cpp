@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include <fmt/format.h>
 
 #include "sim/base/core/units.hpp"
 #include "sim/output/picture/axes.hpp"
 #include "sim/output/picture/drawing_parts.hpp"
-#include "sim/output/picture/end_names.hpp"
 #include "sim/output/picture/style.hpp"
 #include "sim/output/report/diagnosis_report.hpp"
 
@@ -18,20 +16,12 @@ namespace allreplay {
 namespace {
 
 constexpr double page = 900, names_width = 70;
-constexpr std::size_t most_names_beside = 8;
 constexpr std::size_t most_rows_drawn = 16;
-
-Colour between(Colour a, Colour b, double share) {
-  const auto mix = [share](std::uint8_t x, std::uint8_t y) {
-    return static_cast<std::uint8_t>(std::lround(x + share * (y - x)));
-  };
-  return {mix(a.red, b.red), mix(a.green, b.green), mix(a.blue, b.blue)};
-}
 
 // Returns pale grey at a slowdown of 1 or less, vermilion at the worst slowdown or at `straggling`, if that is larger.
 Colour heat(double slowdown, double worst) {
   const double share = (slowdown - 1) / (std::max(worst, straggling) - 1);
-  return between(colour(0xEEEEEE), style::vermilion, std::clamp(share, 0.0, 1.0));
+  return mixed(colour(0xEEEEEE), style::vermilion, std::clamp(share, 0.0, 1.0));
 }
 
 // The look of an op that waits for its group to start.
@@ -39,50 +29,44 @@ Look waiting_look() {
   return {.fill = colour(0xF4F4F4), .hatch = Hatch::Rising, .hatch_colour = style::faint_ink, .line = style::grid};
 }
 
+// Ops that are drawn alike.
+struct OpLook {
+  const char* name;
+  Colour fill;
+  std::vector<OpKind> kinds;
+};
+
+const std::vector<OpLook>& op_looks() {
+  static const std::vector<OpLook> looks{
+      {"forward", style::sky, {OpKind::ForwardCompute}},
+      {"backward", style::blue, {OpKind::BackwardCompute}},
+      {"sends and receives",
+       style::yellow,
+       {OpKind::ForwardSend, OpKind::ForwardRecv, OpKind::BackwardSend, OpKind::BackwardRecv}},
+      {"collectives",
+       style::orange,
+       {OpKind::ParamsAllGather, OpKind::GradsReduceScatter, OpKind::SeparateGradsAllReduce,
+        OpKind::LayernormGradsAllReduce, OpKind::EmbeddingGradsAllReduce}},
+      {"gathers", style::yellow, {OpKind::UnitForwardGather, OpKind::UnitBackwardGather}},
+      {"reductions", style::orange, {OpKind::UnitReduce, OpKind::UnitReplicate}},
+      {"other collectives", style::purple, {OpKind::OtherCollective}},
+      {"garbage collection", style::black, {OpKind::Gc}},
+      {"update", style::green, {OpKind::Optimizer, OpKind::OptimizerClipMainGrad}},
+  };
+  return looks;
+}
+
+bool covers(const OpLook& look, OpKind kind) { return std::ranges::find(look.kinds, kind) != look.kinds.end(); }
+
 Look kind_look(OpKind kind) {
-  switch (kind) {
-    case OpKind::ForwardCompute:
-      return {.fill = style::sky};
-    case OpKind::BackwardCompute:
-      return {.fill = style::blue};
-    case OpKind::Optimizer:
-    case OpKind::OptimizerClipMainGrad:
-      return {.fill = style::green};
-    case OpKind::Gc:
-      return {.fill = style::black};
-    case OpKind::ForwardSend:
-    case OpKind::ForwardRecv:
-    case OpKind::BackwardSend:
-    case OpKind::BackwardRecv:
-    case OpKind::UnitForwardGather:
-    case OpKind::UnitBackwardGather:
-      return {.fill = style::yellow};
-    case OpKind::OtherCollective:
-      return {.fill = style::purple};
-    default:
-      return {.fill = style::orange};
-  }
+  return {.fill = std::ranges::find_if(op_looks(), [&](const OpLook& one) { return covers(one, kind); })->fill};
 }
 
 std::vector<LegendEntry> kinds_legend(const JobGraph& graph, bool waits) {
-  std::set<OpKind> kinds;
-  for (const JobOp& op : graph.ops) kinds.insert(op.kind);
   std::vector<LegendEntry> legend;
-  std::set<std::string> named;
-  const auto add = [&](OpKind kind, const std::string& name) {
-    if (kinds.contains(kind) && named.insert(name).second) legend.push_back(swatch(name, kind_look(kind)));
-  };
-  add(OpKind::ForwardCompute, "forward");
-  add(OpKind::BackwardCompute, "backward");
-  add(OpKind::ForwardSend, "sends and receives");
-  for (const OpKind kind : {OpKind::ParamsAllGather, OpKind::GradsReduceScatter, OpKind::SeparateGradsAllReduce,
-                            OpKind::LayernormGradsAllReduce, OpKind::EmbeddingGradsAllReduce})
-    add(kind, "collectives");
-  for (const OpKind kind : {OpKind::UnitForwardGather, OpKind::UnitBackwardGather}) add(kind, "gathers");
-  for (const OpKind kind : {OpKind::UnitReduce, OpKind::UnitReplicate}) add(kind, "reductions");
-  add(OpKind::OtherCollective, "other collectives");
-  add(OpKind::Gc, "garbage collection");
-  add(OpKind::Optimizer, "update");
+  for (const OpLook& look : op_looks())
+    if (std::ranges::any_of(graph.ops, [&](const JobOp& op) { return covers(look, op.kind); }))
+      legend.push_back(swatch(look.name, {.fill = look.fill}));
   if (waits) legend.push_back(swatch("waiting for others (as measured)", waiting_look()));
   return legend;
 }
@@ -152,25 +136,12 @@ double add_step(Drawing& drawing, const Diagnosis& known, const Box& field, cons
   return top;
 }
 
-// Returns the names of the slowest replicas, written next to the heat map (top at 0) if its rows are too low for
-// numbers.
-std::vector<EndName> slow_rows(const Diagnosis& known, double cell_height) {
-  const JobGraph& graph = known.job.graph;
-  std::vector<std::pair<double, std::uint32_t>> slow;
-  for (std::uint32_t replica = 0; replica < graph.replicas; ++replica) {
-    double worst = 0;
-    for (std::uint32_t stage = 0; stage < graph.stages; ++stage)
-      worst = std::max(worst, known.by_worker[known.job.worker(replica, stage)]);
-    if (worst >= straggling) slow.emplace_back(worst, replica);
-  }
-  std::stable_sort(slow.begin(), slow.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  slow.resize(std::min(slow.size(), most_names_beside));
-  std::vector<EndName> names;
-  for (const auto& [slowdown, replica] : slow)
-    names.push_back({.text = fmt::format("replica {}: {:.3f}", replica, slowdown),
-                     .look = std::nullopt,
-                     .end = {0, (replica + 0.5) * cell_height}});
-  return names;
+// Returns the index of the step that lost most time.
+std::size_t worst_step(const Diagnosis& known) {
+  std::size_t worst = 0;
+  for (std::size_t step = 1; step < known.job.steps.size(); ++step)
+    if (known.replayed_s[step] * known.ideal_s[worst] > known.replayed_s[worst] * known.ideal_s[step]) worst = step;
+  return worst;
 }
 
 }  // namespace
@@ -178,56 +149,39 @@ std::vector<EndName> slow_rows(const Diagnosis& known, double cell_height) {
 Drawing workers_picture(const Diagnosis& known) {
   const JobGraph& graph = known.job.graph;
   const double worst = *std::max_element(known.by_worker.begin(), known.by_worker.end());
-  const double cell_width = std::clamp((page - names_width - 2 * style::margin) / graph.stages, 1.0, 70.0);
-  const double cell_height = std::clamp(700.0 / graph.replicas, 2.0, 24.0);
-  const bool numbered = cell_width >= 36 && cell_height >= 14;
-  std::vector<EndName> beside = numbered ? std::vector<EndName>() : slow_rows(known, cell_height);
-  const double map_width = cell_width * graph.stages;
-  Drawing drawing{.width = std::max(420.0, names_width + 2 * style::margin + map_width +
-                                               (beside.empty() ? 0 : width_of_end_names(beside))),
+  const double width = std::clamp((page - names_width - 2 * style::margin) / graph.stages, 1.0, 70.0);
+  const double height = std::clamp(700.0 / graph.replicas, 2.0, 24.0);
+  Drawing drawing{.width = std::max(420.0, names_width + 2 * style::margin + width * graph.stages),
                   .title = "Slowdown by worker: the lesser of its replica's and its stage's"};
-  double top = add_title(drawing, style::margin, drawing.title);
-  const double left = style::margin + names_width;
-  top += 26;
-  const auto every = [](double size, double room) {
-    return static_cast<std::uint32_t>(std::max(1.0, std::ceil(room / size)));
+  double top = add_title(drawing, style::margin, drawing.title) + 26;
+  const Box map{style::margin + names_width, top, width * graph.stages, height * graph.replicas};
+  const auto write = [&](double x, double y, const std::string& text, Align align) {
+    drawing.add(Text{.at = {x, y}, .text = text, .size = style::small_size, .align = align, .colour = style::ink});
   };
-  for (std::uint32_t stage = 0; stage < graph.stages; stage += every(cell_width, 24))
-    drawing.add(Text{.at = {left + (stage + 0.5) * cell_width, top - 9},
-                     .text = std::to_string(stage),
-                     .align = Align::Middle,
-                     .colour = style::ink});
-  drawing.add(Text{.at = {style::margin, top - 9}, .text = "stage", .colour = style::faint_ink});
+  // Only as many names as have room.
+  const auto every = [](double size, double room) {
+    return static_cast<std::uint32_t>(std::max(1.0, room / size + 1));
+  };
+  write(style::margin, top - 9, "stage", Align::Start);
+  for (std::uint32_t stage = 0; stage < graph.stages; stage += every(width, 24))
+    write(map.x + (stage + 0.5) * width, top - 9, std::to_string(stage), Align::Middle);
   for (std::uint32_t replica = 0; replica < graph.replicas; ++replica) {
-    const double y = top + replica * cell_height;
-    if (replica % every(cell_height, 14) == 0)
-      drawing.add(Text{.at = {left - 6, y + cell_height / 2 + 4},
-                       .text = fmt::format("replica {}", replica),
-                       .align = Align::End,
-                       .colour = style::ink});
+    const Box row{map.x, map.y + replica * height, width, height};
+    if (replica % every(height, 14) == 0)
+      write(map.x - 6, row.y + height / 2 + 4, fmt::format("replica {}", replica), Align::End);
     for (std::uint32_t stage = 0; stage < graph.stages; ++stage) {
       const double slowdown = known.by_worker[known.job.worker(replica, stage)];
-      const Box box{left + stage * cell_width, y, cell_width, cell_height};
-      Look look{.fill = heat(slowdown, worst)};
-      if (numbered) look.line = style::grid;
-      drawing.add(
-          Rectangle{box, look, {"worker", fmt::format("{}: {:.3f}", worker_name(known, {replica, stage}), slowdown)}});
-      if (numbered)
-        drawing.add(Text{.at = {box.x + cell_width / 2, y + cell_height / 2 + 4},
-                         .text = fmt::format("{:.3f}", slowdown),
-                         .size = style::small_size,
-                         .align = Align::Middle,
-                         .colour = style::ink});
+      const std::string number = fmt::format("{:.3f}", slowdown);
+      const Box cell{map.x + stage * width, row.y, width, height};
+      drawing.add(Rectangle{
+          cell, {.fill = heat(slowdown, worst)}, {"worker", worker_name(known, {replica, stage}) + ": " + number}});
+      if (width >= 36 && height >= 14) write(cell.x + width / 2, row.y + height / 2 + 4, number, Align::Middle);
     }
   }
-  const Box map{left, top, map_width, graph.replicas * cell_height};
   drawing.add(Rectangle{map, {.line = style::faint_ink}, {}});
-  for (EndName& name : beside) name.end = {map.right(), top + name.end.y};
-  if (!beside.empty()) add_end_names(drawing, map, beside);
-  top = map.bottom() + 8;
   std::vector<LegendEntry> legend{swatch("1 and below", {.fill = heat(1, worst), .line = style::grid})};
   if (worst > 1) legend.push_back(swatch(fmt::format("{:.3f}", worst), {.fill = heat(worst, worst)}));
-  top = add_legend(drawing, top, legend);
+  top = add_legend(drawing, map.bottom() + 8, legend);
   drawing.height =
       add_note(drawing, top + 4, "Where a slow replica and a slow stage cross, the worker may not be slow.") +
       style::margin;
@@ -237,9 +191,7 @@ Drawing workers_picture(const Diagnosis& known) {
 Drawing step_picture(const Diagnosis& known) {
   const MeasuredSteps& job = known.job;
   const JobGraph& graph = job.graph;
-  std::size_t worst = 0;
-  for (std::size_t step = 1; step < job.steps.size(); ++step)
-    if (known.replayed_s[step] * known.ideal_s[worst] > known.replayed_s[worst] * known.ideal_s[step]) worst = step;
+  const std::size_t worst = worst_step(known);
   const double* own = known.durations.own.data() + worst * graph.ops.size();
   const auto own_length = [own](std::uint32_t op) { return own[op]; };
   const auto ideal_length = [&](std::uint32_t op) { return known.durations.ideal_of(graph, op); };

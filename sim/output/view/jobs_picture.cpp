@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "sim/output/picture/chart.hpp"
 #include "sim/output/picture/figure.hpp"
 #include "sim/replay/network/link_load.hpp"
 
@@ -18,67 +17,24 @@ namespace {
 
 constexpr std::size_t drawn_links = 3, bins = 160;
 
-FigurePanel panel(const std::string& title, Chart chart) {
-  return {title,
-          [chart = std::move(chart)](Drawing& drawing, const Box& room) { return add_chart(drawing, room, chart); }};
-}
-
-Chart slowdowns(const JobsResult& result) {
-  const auto jobs = static_cast<double>(result.jobs.size());
-  Chart chart;
-  chart.height = 200;
-  chart.x = {.name = "job", .label = [&result](double place) {
-               const auto job = static_cast<std::size_t>(std::lround(place - 1));
-               return place < 1 || job >= result.jobs.size() ? std::string() : result.jobs[job].seated.name;
-             }};
-  for (double place = 0; place <= jobs + 1; ++place) chart.x.ticks.push_back(place);
-  chart.y = {.name = "iteration, relative to alone"};
-  chart.series.push_back({.name = "alone", .points = {{0, 1}, {jobs + 1, 1}}, .reference = true});
-  Series mean{.name = "mean", .points = {}, .line = false, .style = 0};
-  bool named = false;
-  for (std::size_t job = 0; job < result.jobs.size(); ++job) {
-    const JobResult& one = result.jobs[job];
-    if (!one.slowdown) continue;
-    const double at = static_cast<double>(job) + 1, alone = one.alone->mean;
-    mean.points.push_back({at, *one.slowdown});
-    chart.series.push_back({.name = std::exchange(named, true) ? "" : "least to most",
-                            .points = {{at, one.together->least / alone}, {at, one.together->most / alone}},
-                            .markers = false,
-                            .style = 1});
+// A row for each job, with its least, mean and greatest iteration.
+RowChart slowdowns(const JobsResult& result) {
+  RowChart chart{.x = {.name = "iteration, relative to alone: least, mean and most", .from_zero = false},
+                 .mark = RowMark{"", 1},
+                 .row_height = 17};
+  for (const JobResult& job : result.jobs) {
+    if (!job.slowdown) continue;
+    const double alone = job.alone->mean;
+    ChartRow row{.name = job.seated.name};
+    const auto add = [&](double value, std::size_t style, const char* word) {
+      row.dots.push_back({value, style, fmt::format("{}, {}: {:.4g}", job.seated.name, word, value)});
+    };
+    add(job.together->least / alone, 1, "least");
+    add(job.together->most / alone, 1, "most");
+    add(*job.slowdown, 0, "mean");
+    chart.rows.push_back(std::move(row));
   }
-  chart.series.push_back(std::move(mean));
   return chart;
-}
-
-// The bytes that a transfer sends over a link, by bin of time.
-struct LinkBytes {
-  std::size_t job = 0, first = 0;
-  std::vector<double> bytes;
-};
-
-// A record does not say when a transfer's bytes moved within its span: spreads them evenly, as far as the link's
-// bandwidth allows.
-void make_room(std::vector<LinkBytes>& transfers, double room) {
-  constexpr int most_passes = 1000;
-  for (int pass = 0; pass < most_passes; ++pass) {
-    std::vector<double> sums(bins, 0);
-    for (const LinkBytes& one : transfers)
-      for (std::size_t i = 0; i < one.bytes.size(); ++i) sums[one.first + i] += one.bytes[i];
-    if (*std::max_element(sums.begin(), sums.end()) <= room * (1 + 1e-6)) return;
-    for (LinkBytes& one : transfers) {
-      double beyond = 0, free = 0;
-      for (std::size_t i = 0; i < one.bytes.size(); ++i) {
-        const double sum = sums[one.first + i];
-        if (sum > room) beyond += one.bytes[i] * (1 - room / sum);
-        free += std::max(0., room - sum);
-      }
-      if (!(beyond > 0 && free > 0)) continue;
-      for (std::size_t i = 0; i < one.bytes.size(); ++i) {
-        const double sum = sums[one.first + i];
-        one.bytes[i] = sum > room ? one.bytes[i] * room / sum : one.bytes[i] + beyond * (room - sum) / free;
-      }
-    }
-  }
 }
 
 class Loads {
@@ -111,38 +67,29 @@ class Loads {
   }
 
   Chart chart(LinkId link) const {
-    std::vector<LinkBytes> transfers;
+    const double bandwidth = result_.jobs.front().seated.job.topology->links()[link].bandwidth;
     const double width = to_seconds(to_ - from_) / static_cast<double>(bins);
+    std::vector<std::vector<double>> load(result_.jobs.size(), std::vector<double>(bins, 0));  // of the bandwidth
     for_each_transfer([&](std::size_t job, const std::vector<double>& per_byte, double bytes, const Span& span) {
       if (per_byte[link] == 0 || span.end <= span.start) return;
       const double first = to_seconds(span.start - from_) / width, last = to_seconds(span.end - from_) / width;
-      const double in_a_bin = per_byte[link] * bytes / (last - first);
+      const double in_a_bin = per_byte[link] * bytes / (last - first) / (bandwidth * width);
       const auto begin = static_cast<std::size_t>(std::max(0., std::floor(first)));
       const std::size_t end = std::min(bins, static_cast<std::size_t>(std::ceil(last)));
-      LinkBytes one{job, begin, {}};
       for (std::size_t bin = begin; bin < end; ++bin) {
         const auto at = static_cast<double>(bin);
-        one.bytes.push_back(in_a_bin * (std::min(last, at + 1) - std::max(first, at)));
+        load[job][bin] += in_a_bin * (std::min(last, at + 1) - std::max(first, at));
       }
-      transfers.push_back(std::move(one));
     });
-    const double bandwidth = result_.jobs.front().seated.job.topology->links()[link].bandwidth;
-    Chart chart;
+    Chart chart{.x = {.name = "time (s)", .from = 0}, .y = {.name = "use of its bandwidth (%)", .from = 0, .to = 100}};
     chart.height = 130;
-    chart.x = {.name = "time (s)", .from = 0};
-    chart.y = {.name = "use of its bandwidth (%)", .from = 0, .to = 100};
-    make_room(transfers, bandwidth * width);
-    std::vector<std::vector<double>> load(result_.jobs.size(), std::vector<double>(bins, 0));  // of the bandwidth
-    for (const LinkBytes& one : transfers)
-      for (std::size_t i = 0; i < one.bytes.size(); ++i)
-        load[one.job][one.first + i] += one.bytes[i] / (bandwidth * width);
     // Stacks the jobs: the total is drawn first, smaller sums over it.
     for (std::size_t job = 1; job < load.size(); ++job)
       for (std::size_t bin = 0; bin < bins; ++bin) load[job][bin] += load[job - 1][bin];
     for (std::size_t job = load.size(); job-- > 0;) {
       Series series{.name = result_.jobs[job].seated.name, .points = {}, .style = job, .bar_width = width};
       for (std::size_t bin = 0; bin < bins; ++bin)
-        series.points.push_back({width * (static_cast<double>(bin) + 0.5), 100 * load[job][bin]});
+        series.points.push_back({width * (static_cast<double>(bin) + 0.5), std::min(100., 100 * load[job][bin])});
       chart.series.push_back(std::move(series));
     }
     return chart;
@@ -176,26 +123,18 @@ class Loads {
 Drawing jobs_picture(const JobsResult& result, const JobsRecord& record) {
   Figure figure{.title = fmt::format("{} jobs on {}", result.jobs.size(), result.cluster), .columns = 1};
   figure.panel_width = 820;
-  const Chart slow = slowdowns(result);
-  if (slow.series.size() > 2) {
-    figure.legend = legend_of(slow);
-    figure.panels.push_back(panel("Slow-down of " + figure.title, slow));
-  }
+  if (RowChart slow = slowdowns(result); !slow.rows.empty())
+    add_panel(figure, "Slow-down of " + figure.title, std::move(slow));
   const Loads loads(result, record);
   const Topology& topology = *result.jobs.front().seated.job.topology;
-  bool named = false;
   for (const LinkId link : loads.busiest()) {
-    Chart chart = loads.chart(link);
-    std::vector<LegendEntry> names = legend_of(chart);  // begins with the last job, as series are drawn
-    if (!std::exchange(named, true)) figure.legend.insert(figure.legend.end(), names.rbegin(), names.rend());
     const Link& one = topology.links()[link];
-    figure.panels.push_back(
-        panel(fmt::format("Load of {} -> {}", topology.name(one.from), topology.name(one.to)), chart));
+    add_panel(figure, fmt::format("Load of {} -> {}", topology.name(one.from), topology.name(one.to)),
+              loads.chart(link));
   }
-  if (figure.panels.empty())
-    figure.panels.push_back(panel("no measured iterations", Chart{.series = {{.points = {{0, 0}}}}}));
+  if (figure.panels.empty()) add_panel(figure, "no measured iterations", Chart{.series = {{.points = {{0, 0}}}}});
   figure.note =
-      fmt::format("{}. The bytes of a transfer are spread evenly over its time in flight, as far as links have room.",
+      fmt::format("{}. The bytes of a transfer are spread evenly over its time in flight, up to the link's bandwidth.",
                   result.period_s ? "Steady" : "The last iterations");
   return draw(figure);
 }

@@ -8,6 +8,7 @@
 
 #include "sim/base/core/units.hpp"
 #include "sim/output/picture/drawing_parts.hpp"
+#include "sim/output/picture/series_look.hpp"
 #include "sim/output/picture/style.hpp"
 #include "sim/output/report/phrases.hpp"
 #include "sim/output/view/topology_layout.hpp"
@@ -25,12 +26,7 @@ constexpr double radius = 4.5, line_height = 14;
 Colour heat(double use) {
   const double at = std::clamp(use, 0.0, 1.0);
   constexpr Colour cold = colour(0xD8D8D8), warm = style::orange, hot = colour(0x8B0000);
-  const auto mix = [](std::uint8_t from, std::uint8_t to, double share) {
-    return static_cast<std::uint8_t>(std::lround(from + share * (to - from)));
-  };
-  const Colour &from = at < 0.5 ? cold : warm, &to = at < 0.5 ? warm : hot;
-  const double share = at < 0.5 ? 2 * at : 2 * at - 1;
-  return {mix(from.red, to.red, share), mix(from.green, to.green, share), mix(from.blue, to.blue, share)};
+  return at < 0.5 ? mixed(cold, warm, 2 * at) : mixed(warm, hot, 2 * at - 1);
 }
 
 std::string rates_text(const KindUse& kind) {
@@ -45,18 +41,11 @@ Look used_look(double use) { return {.line = heat(use), .width = 0.8 + 3.2 * std
 Look down_look() { return {.line = style::faint_ink, .width = 1, .dashes = {4, 3}}; }
 Look unused_look() { return {.line = colour(0x999999), .width = 1}; }
 
-void cross_out(Drawing& drawing, const Position& at) {
-  for (const double rise : {-4.0, 4.0})
-    drawing.add(Path{.points = {{at.x - 4, at.y - rise}, {at.x + 4, at.y + rise}},
-                     .look = {.line = style::ink, .width = 2},
-                     .meaning = {"cross", ""}});
-}
-
 LegendEntry line_sample(const std::string& name, const Look& look, bool crossed = false) {
   return {name, [look, crossed](Drawing& on, const Box& box) {
             const double y = box.y + box.height / 2;
             on.add(Path{.points = {{box.x, y}, {box.right(), y}}, .look = look});
-            if (crossed) cross_out(on, {box.x + box.width / 2, y});
+            if (crossed) add_cross(on, {box.x + box.width / 2, y});
           }};
 }
 
@@ -77,8 +66,8 @@ class LinksPicture {
     std::vector<const Cable*> order;
     for (const Cable& cable : sketch_.cables) order.push_back(&cable);
     std::stable_sort(order.begin(), order.end(), [](const Cable* a, const Cable* b) {
-      return std::pair(a->is_down(), std::max(a->there, a->back)) <
-             std::pair(b->is_down(), std::max(b->there, b->back));  // links that are down and busy ones on top
+      return std::pair(a->down > 0, std::max(a->there, a->back)) <
+             std::pair(b->down > 0, std::max(b->there, b->back));  // links that are down and busy ones on top
     });
     for (const Cable* cable : order) add_cable(*cable);
     for (std::size_t spot = 0; spot < sketch_.spots.size(); ++spot) add_spot(spot);
@@ -97,7 +86,7 @@ class LinksPicture {
     if (is_used())
       for (const double use : {0.0, 0.25, 0.5, 0.75, 1.0})
         entries.push_back(line_sample(fmt::format("{:.0f} %", 100 * use), used_look(use)));
-    if (std::any_of(sketch_.cables.begin(), sketch_.cables.end(), [](const Cable& one) { return one.is_down(); }))
+    if (std::any_of(sketch_.cables.begin(), sketch_.cables.end(), [](const Cable& one) { return one.down > 0; }))
       entries.push_back(line_sample("down", down_look(), true));
     return entries;
   }
@@ -204,14 +193,13 @@ class LinksPicture {
   }
 
   void add_cable(const Cable& cable) {
-    Look look = cable.is_down() ? down_look()
-                : is_used()     ? used_look(std::max(cable.there, cable.back))
-                                : unused_look();
+    const Look look = cable.is_down() ? down_look()
+                      : is_used()     ? used_look(std::max(cable.there, cable.back))
+                                      : unused_look();
     const Meaning what{"link", meaning(cable)};
     const Position a = layout_.at[cable.a], b = layout_.at[cable.b];
     if (cable.a == cable.b) {  // links nodes that are drawn as one
-      drawing_.add(
-          Circle{.centre = {a.x, a.y - 3 * radius}, .radius = 3 * radius, .look = std::move(look), .meaning = what});
+      drawing_.add(Circle{.centre = {a.x, a.y - 3 * radius}, .radius = 3 * radius, .look = look, .meaning = what});
       return;
     }
     const double far = std::hypot(b.x - a.x, b.y - a.y);
@@ -219,18 +207,15 @@ class LinksPicture {
       const Position out = way_out(cable, a, b, far);
       drawing_.add(Path{.points = {a, {a.x + out.x, a.y + out.y}}, .look = look, .meaning = what});
       drawing_.add(Path{.points = {b, {b.x - out.x, b.y - out.y}}, .look = look, .meaning = what});
-      if (cable.is_down()) cross_out(drawing_, {a.x + out.x, a.y + out.y});
+      if (cable.down > 0) add_cross(drawing_, {a.x + out.x, a.y + out.y});
       return;
     }
     const std::vector<Position> points = way(cable, a, b, far);
-    if (cable.beside > 1) look.width = std::min(look.width, 0.6 * spacing(cable));
-    drawing_.add(Path{.points = points, .look = std::move(look), .meaning = what});
-    if (!cable.is_down()) return;
+    drawing_.add(Path{.points = points, .look = look, .meaning = what});
+    if (cable.down == 0) return;
     const Position &left = points[(points.size() - 1) / 2], &right = points[points.size() / 2];
-    cross_out(drawing_, {(left.x + right.x) / 2, (left.y + right.y) / 2});
+    add_cross(drawing_, {(left.x + right.x) / 2, (left.y + right.y) / 2});
   }
-
-  static double spacing(const Cable& cable) { return std::min(5.0, 36.0 / static_cast<double>(cable.beside)); }
 
   // Returns the direction in which a link leaves `a`: beyond the edge of the grid, or diagonally towards the next or
   // previous slab.
@@ -252,30 +237,13 @@ class LinksPicture {
     return points;
   }
 
-  // True if a straight line between the ends would pass through another spot.
-  bool is_between(const Cable& cable) const {
-    const Position &a = layout_.at[cable.a], &b = layout_.at[cable.b];
-    return std::any_of(layout_.at.begin(), layout_.at.end(), [&](const Position& at) {
-      return std::abs(at.x - a.x) < radius && at.y > std::min(a.y, b.y) && at.y < std::max(a.y, b.y);
-    });
-  }
-
-  // Returns the points of a link. Parallel links run side by side; links within one of several rows, or past a node,
-  // are bows.
+  // Returns the points of a link: a bow within one of several rows, or past a node; otherwise a straight line.
   std::vector<Position> way(const Cable& cable, const Position& a, const Position& b, double far) const {
-    const double aside =
-        (static_cast<double>(cable.number) - static_cast<double>(cable.beside - 1) / 2) * spacing(cable);
     const std::size_t row = sketch_.spots[cable.a].row, other = sketch_.spots[cable.b].row;
-    if (layout_.row.size() > 1 && row == other) return bow(a, b, {0, -10 - std::min(0.06 * far, 18.0) - aside});
+    if (layout_.row.size() > 1 && row == other) return bow(a, b, {0, -10 - std::min(0.06 * far, 18.0)});
     const std::size_t rows = std::max(row, other) - std::min(row, other);
-    if (a.x == b.x && is_between(cable)) return bow(a, b, {14 * static_cast<double>(rows) + aside, 0});
-    if (cable.beside == 1) return {a, b};
-    const double fan = std::min(16 / far, 0.5);
-    const Position across{aside * (a.y - b.y) / far, aside * (b.x - a.x) / far};
-    const auto at = [&](double share) {
-      return Position{a.x + share * (b.x - a.x) + across.x, a.y + share * (b.y - a.y) + across.y};
-    };
-    return {a, at(fan), at(1 - fan), b};
+    if (a.x == b.x && rows > 1) return bow(a, b, {14 * static_cast<double>(rows), 0});
+    return {a, b};
   }
 
   void add_spot(std::size_t spot) {
@@ -299,34 +267,25 @@ class LinksPicture {
     }
   }
 
-  // Writes the number, bandwidth and utilisation of each kind of link at its height. Returns their bottom.
+  // Writes the number, bandwidth and utilisation of each kind of link, from the top down, near its height. Returns
+  // their bottom.
   double add_facts() {
     constexpr std::size_t most = 12;
     const std::vector<KindUse> uses = use_by_kind(usage_);
-    std::map<double, std::vector<std::size_t>> by_height;
+    std::map<std::uint32_t, double> heights;  // by kind
     const auto links = usage_.topology->links();
-    std::vector<bool> seen(uses.size(), false);
     for (LinkId link = 0; link < links.size(); link += 2) {
-      const std::uint32_t kind = usage_.kind_of[link];
-      if (seen[kind]) continue;
-      seen[kind] = true;
       const auto [low, high] = std::minmax(sketch_.row_of[links[link].from], sketch_.row_of[links[link].to]);
-      const double height = low == high ? layout_.row[high] : (layout_.row[high] + layout_.row[high - 1]) / 2;
-      by_height[height].push_back(kind);
+      heights.emplace(usage_.kind_of[link], (layout_.row[high] + layout_.row[low == high ? high : high - 1]) / 2);
     }
+    std::vector<std::uint32_t> kinds;
+    for (const auto& [kind, height] : heights) kinds.push_back(kind);
+    std::ranges::stable_sort(kinds, {},
+                             [&](std::uint32_t kind) { return std::pair(heights[kind], -uses[kind].busiest); });
     double free = 0;
-    std::size_t told = 0;
-    for (auto& [height, kinds] : by_height) {
-      std::stable_sort(kinds.begin(), kinds.end(),
-                       [&](std::size_t a, std::size_t b) { return uses[a].busiest > uses[b].busiest; });
-      double y = std::max(free, height - line_height * static_cast<double>(kinds.size()));
-      for (const std::size_t kind : kinds) {
-        if (++told > most) continue;
-        y = add_facts_of(usage_.kinds[kind], uses[kind], y) + 4;
-      }
-      free = y;
-    }
-    if (told > most) free = add_fact(fmt::format("and {} more kinds", told - most), free, false);
+    for (std::size_t i = 0; i < std::min(kinds.size(), most); ++i)
+      free = add_facts_of(usage_.kinds[kinds[i]], uses[kinds[i]], std::max(free, heights[kinds[i]] - line_height)) + 4;
+    if (kinds.size() > most) free = add_fact(fmt::format("and {} more kinds", kinds.size() - most), free, false);
     return free;
   }
 

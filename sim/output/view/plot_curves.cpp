@@ -30,7 +30,7 @@ std::string efficiency_name(const PlotData& data, const PlotPanel& panel) {
 class Curves {
  public:
   Curves(const PlotData& data, const std::vector<PlotPanel>& panels)
-      : data_(data), options_(data.options), looks_(data, panels) {}
+      : data_(data), options_(data.options), looks_(looks_of(data, panels)) {}
 
   Chart chart(const PlotPanel& panel, PlotKind kind) const {
     const PlotPlaces places = places_of(panel);
@@ -39,7 +39,7 @@ class Curves {
     chart.x = places_axis(options_.axis_name(options_.x), places, logarithmic);
     double least = std::numeric_limits<double>::infinity(), greatest = 0;
     for (const PlotSeries& series : panel.series) {
-      Series curve{.name = series.name, .style = looks_.place(series.name)};
+      Series curve{.name = series.name, .style = looks_.at(series.name)};
       for (const PlotPoint& point : series.points) {
         curve.points.push_back({places.at(point.x), curve_value(data_, kind, point.row)});
         least = std::min(least, curve.points.back().y);
@@ -89,7 +89,7 @@ class Curves {
 
   const PlotData& data_;
   const PlotOptions& options_;
-  PlotSeriesLooks looks_;
+  std::map<std::string, std::size_t> looks_;
 };
 
 }  // namespace
@@ -104,12 +104,7 @@ Figure curves_figure(const PlotData& data) {
     for (const PlotKind kind : data.options.kinds) charts.emplace_back(panel.title, curves.chart(panel, kind));
   Figure figure = figure_of(data, charts.size(),
                             fmt::format("{}, by {}", charts.front().second.y.name, charts.front().second.x.name));
-  const bool at_ends = std::all_of(charts.begin(), charts.end(),
-                                   [&](const auto& one) { return names_fit(one.second, figure.panel_width); });
-  for (auto& [title, chart] : charts) {
-    chart.names_at_ends = at_ends;
-    add_panel(figure, title, std::move(chart));
-  }
+  for (auto& [title, chart] : charts) add_panel(figure, title, std::move(chart));
   return figure;
 }
 

@@ -1,9 +1,10 @@
 // Draws dot charts: a row for each series, a dot for each place along x.
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 
-#include "sim/output/picture/dot_chart.hpp"
+#include "sim/output/picture/row_chart.hpp"
 #include "sim/output/picture/series_look.hpp"
 #include "sim/output/view/plot_figure.hpp"
 
@@ -11,31 +12,27 @@ namespace allreplay {
 
 namespace {
 
-DotChart dots_of(const PlotData& data, const PlotPanel& panel, const std::vector<std::string>& places) {
+RowChart dots_of(const PlotData& data, const PlotPanel& panel, const std::vector<std::string>& places) {
   const PlotOptions& options = data.options;
-  DotChart chart{.x = {.name = options.name_of_y()}};
+  RowChart chart{.x = {.name = options.name_of_y(), .from_zero = false}, .row_height = 17};
+  double least = std::numeric_limits<double>::infinity(), greatest = -least;
   for (const PlotSeries& series : panel.series) {
-    chart.rows.push_back({series.name, {}});
+    chart.rows.push_back({.name = series.name, .series = series.name});
     for (const PlotPoint& point : series.points) {
       const auto place = std::find(places.begin(), places.end(), point.x) - places.begin();
       const double value = data.y[point.row];
+      least = std::min(least, value);
+      greatest = std::max(greatest, value);
       chart.rows.back().dots.push_back({value, static_cast<std::size_t>(place),
                                         fmt::format("{}: {}, {:.6g}", series.name, point.x, value),
                                         !data.rows[point.row]->fits});
     }
   }
-  const auto largest = [](const DotRow& row) {
-    return std::max_element(row.dots.begin(), row.dots.end(), [](auto& a, auto& b) { return a.value < b.value; })
-        ->value;
-  };
-  std::stable_sort(chart.rows.begin(), chart.rows.end(),
-                   [&](const DotRow& a, const DotRow& b) { return largest(a) < largest(b); });
-  double least = chart.rows.front().dots.front().value;
-  for (const DotRow& row : chart.rows)
-    for (const ChartDot& dot : row.dots) least = std::min(least, dot.value);
-  chart.x.from_zero = false;
-  if (options.log && least > 0 && largest(chart.rows.back()) > 3 * least) chart.x.spacing = Spacing::Log10;
-  if (options.ideal && options.divides()) chart.reference = 1;
+  std::ranges::stable_sort(chart.rows, {}, [](const ChartRow& row) {
+    return std::ranges::max_element(row.dots, {}, &RowDot::value)->value;
+  });
+  if (options.log && least > 0 && greatest > 3 * least) chart.x.spacing = Spacing::Log10;
+  if (options.ideal && options.divides()) chart.mark = RowMark{"", 1};
   return chart;
 }
 
@@ -54,10 +51,7 @@ Figure dots_figure(const PlotData& data) {
                              [look = series_look(i)](Drawing& drawing, const Box& box) {
                                add_marker(drawing, look, {box.x + box.width / 2, box.y + box.height / 2});
                              }});
-  for (const PlotPanel& panel : panels)
-    figure.panels.push_back({panel.title, [chart = dots_of(data, panel, places)](Drawing& drawing, const Box& room) {
-                               return add_dot_chart(drawing, room, chart);
-                             }});
+  for (const PlotPanel& panel : panels) add_panel(figure, panel.title, dots_of(data, panel, places));
   return figure;
 }
 

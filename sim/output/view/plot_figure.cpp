@@ -16,22 +16,11 @@ namespace {
 // Returns the note that layer times were not measured; "" if they were.
 std::string origin_note(const PlotData& data) {
   if (!data.table.has("origin") || !data.table.has("profile")) return "";
-  std::vector<std::pair<std::string, std::string>> known;  // pairs of profile and origin
-  for (const ResultLine* row : data.rows) {
-    const std::pair pair(data.table.text(*row, "profile"), data.table.text(*row, "origin"));
-    if (std::find(known.begin(), known.end(), pair) == known.end()) known.push_back(pair);
-  }
-  std::vector<std::string> notes;
-  for (const auto& [origin, word] : {std::pair("reconstructed", "Reconstructed"), {"estimated", "Estimated"}}) {
-    std::vector<std::string> names;
-    for (const auto& [profile, of] : known)
-      if (of == origin) names.push_back(data.options.label(profile));
-    if (names.empty()) continue;
-    const std::string which = names.size() == known.size() ? "" : fmt::format(" ({})", fmt::join(names, "; "));
-    notes.push_back(fmt::format("{} profile{}{}: layer times are inferred, not measured.", word,
-                                names.size() == 1 ? "" : "s", which));
-  }
-  return fmt::format("{}", fmt::join(notes, " "));
+  std::set<std::string> names;
+  for (const ResultLine* row : data.rows)
+    if (data.table.text(*row, "origin") != "measured")
+      names.insert(data.options.label(data.table.text(*row, "profile")));
+  return names.empty() ? "" : fmt::format("Layer times are inferred, not measured: {}.", fmt::join(names, ", "));
 }
 
 // Returns the note that some rows do not fit into memory. Except in histograms, each of them has a cross.
@@ -44,13 +33,6 @@ std::string note_of_large(const PlotData& data) {
                  : "×: does not fit into a worker's memory.";
 }
 
-// Returns the column of the tuned option if a single one was tuned, otherwise "trial".
-std::string tuned_column(const ResultTable& table) {
-  const auto trial = std::find(table.columns.begin(), table.columns.end(), "trial");
-  const auto time = std::find(table.columns.begin(), table.columns.end(), "iteration_s");
-  return trial < time && time != table.columns.end() && time - trial == 2 ? *(trial + 1) : "trial";
-}
-
 }  // namespace
 
 Figure figure_of(const PlotData& data, std::size_t panels, const std::string& title) {
@@ -61,27 +43,16 @@ Figure figure_of(const PlotData& data, std::size_t panels, const std::string& ti
   return figure;
 }
 
-void add_panel(Figure& figure, const std::string& title, Chart chart) {
-  if (!chart.names_at_ends)
-    for (const LegendEntry& entry : legend_of(chart))
-      if (std::none_of(figure.legend.begin(), figure.legend.end(),
-                       [&](const LegendEntry& known) { return known.name == entry.name; }))
-        figure.legend.push_back(entry);
-  figure.panels.push_back({title, [chart = std::move(chart)](Drawing& drawing, const Box& room) {
-                             return add_chart(drawing, room, chart);
-                           }});
-}
-
-PlotSeriesLooks::PlotSeriesLooks(const PlotData& data, const std::vector<PlotPanel>& panels) {
-  std::set<std::string> known;
+std::map<std::string, std::size_t> looks_of(const PlotData& data, const std::vector<PlotPanel>& panels) {
+  std::vector<std::string> names;  // in the order of the file
   for (const PlotPanel& panel : panels)
     for (const PlotSeries& series : panel.series)
-      if (known.insert(series.name).second) names_.push_back(series.name);
-  places_ = look_places(names_, [&](const std::string& strategy) { return data.options.label(strategy); });
-}
-
-std::size_t PlotSeriesLooks::place(const std::string& name) const {
-  return places_[static_cast<std::size_t>(std::find(names_.begin(), names_.end(), name) - names_.begin())];
+      if (std::ranges::find(names, series.name) == names.end()) names.push_back(series.name);
+  const std::vector<std::size_t> places =
+      look_places(names, [&](const std::string& strategy) { return data.options.label(strategy); });
+  std::map<std::string, std::size_t> looks;
+  for (std::size_t i = 0; i < names.size(); ++i) looks[names[i]] = places[i];
+  return looks;
 }
 
 double PlotPlaces::at(const std::string& name) const {
@@ -117,7 +88,7 @@ ChartAxis places_axis(const std::string& name, const PlotPlaces& places, bool lo
 
 Figure plot_figure(const ResultTable& table, PlotOptions options) {
   const PlotKind kind = options.kinds.front();
-  if (options.x.empty()) options.x = kind == PlotKind::Trials ? tuned_column(table) : "workers";
+  if (options.x.empty()) options.x = "workers";
   const PlotData data = data_of(table, options);
   switch (kind) {
     case PlotKind::Bars:
@@ -128,8 +99,6 @@ Figure plot_figure(const ResultTable& table, PlotOptions options) {
       return dots_figure(data);
     case PlotKind::Histogram:
       return histogram_figure(data);
-    case PlotKind::Trials:
-      return trials_figure(data);
     default:
       return curves_figure(data);
   }

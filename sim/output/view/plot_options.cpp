@@ -129,10 +129,6 @@ const std::vector<PlotKindRow>& plot_kinds() {
       {PlotKind::Columns, "columns", "any one number, written above its column", {}},
       {PlotKind::Dots, "dots", "any one number, a row per series and a dot per place", {}},
       {PlotKind::Histogram, "histogram", "how one number is distributed, with some rows marked", {}},
-      {PlotKind::Trials,
-       "trials",
-       "the trials of `allreplay tune`, and the best",
-       {"trial", "iteration_s", "best_so_far_s"}},
   };
   return kinds;
 }

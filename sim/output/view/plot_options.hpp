@@ -14,7 +14,7 @@
 
 namespace allreplay {
 
-enum class PlotKind : std::uint8_t { Speedup, Efficiency, Lines, Bars, Columns, Dots, Histogram, Trials };
+enum class PlotKind : std::uint8_t { Speedup, Efficiency, Lines, Bars, Columns, Dots, Histogram };
 
 struct PlotKindRow {
   PlotKind value;
@@ -31,7 +31,7 @@ using RowSelection = std::vector<std::pair<std::string, std::vector<std::string>
 
 struct PlotOptions {
   std::vector<PlotKind> kinds{PlotKind::Speedup};
-  std::string x;  ///< "": workers, or the tuned option
+  std::string x;  ///< "": workers
   std::string y = "iteration_s";
   std::string over_column;          ///< divides `y` by another column of the same row,
   RowSelection over_rows;           ///< or by the `y` of the matching row that these conditions select

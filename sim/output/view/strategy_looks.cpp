@@ -14,11 +14,6 @@ std::string strategy_label(std::string_view name) {
   return std::string(row ? row->look.label : name);
 }
 
-std::optional<std::size_t> look_place(std::string_view strategy) {
-  const Strategy* row = row_named(strategies(), strategy);
-  return row ? std::optional(row->look.place) : std::nullopt;
-}
-
 std::vector<std::size_t> look_places(const std::vector<std::string>& series,
                                      const std::function<std::string(const std::string&)>& called) {
   std::map<std::string, std::size_t> own;

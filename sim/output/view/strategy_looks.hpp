@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,9 +10,6 @@ namespace allreplay {
 
 /// Returns "WFBP" for wfbp; names that are no strategy's are returned unchanged.
 std::string strategy_label(std::string_view name);
-
-/// Returns the strategy's own index for series_look(); nothing if the name is no strategy's.
-std::optional<std::size_t> look_place(std::string_view strategy);
 
 /// Returns an index for series_look() for each series: the strategy's own if `called` gives a strategy that name; the
 /// others take free ones in order.

@@ -10,6 +10,15 @@ namespace {
 
 constexpr double thin = 1.2;  // in pixels: thinner bars are merged with their neighbours
 
+// Returns the longest caption that fits: a block's tensors or its number in the plan, any other bar's name.
+std::string caption_of(const Bar& bar, double room) {
+  const bool is_block = bar.activity > Activity::Update && bar.item != Payload::just_bytes;
+  const std::string number = is_block ? std::to_string(bar.item) : "";
+  for (const std::string& words : {is_block ? bar.tensors : bar.name, number})
+    if (text_width(words, style::small_size) + 6 <= room) return words;
+  return "";
+}
+
 }  // namespace
 
 void BarPainter::add_bars(const TimelineRow& row, double top, double height) {
@@ -28,7 +37,7 @@ void BarPainter::add_labels(const TimelineRow& row, double top, double height) {
 // Returns the last bar of a group that is drawn as one shape: bars without gaps, as long as together they are thin.
 std::size_t BarPainter::last_of_group(const TimelineRow& row, std::size_t first) const {
   const auto width = [&](std::size_t from, std::size_t to) {
-    return zoom_ * scale_ * to_seconds(row.bars[to].end - row.bars[from].start);
+    return scale_ * to_seconds(row.bars[to].end - row.bars[from].start);
   };
   std::size_t last = first;
   while (last + 1 < row.bars.size() && row.bars[last + 1].activity == row.bars[first].activity &&
@@ -71,19 +80,17 @@ void BarPainter::add_group(const TimelineRow& row, std::size_t first, std::size_
 void BarPainter::add_label(const Bar& bar, const Box& box) {
   constexpr double size = style::small_size;
   if (box.height < size + 2) return;
-  const std::string words = words_of(bar, words_);
+  const std::string words = caption_of(bar, box.width);
+  if (words.empty()) return;
   const double width = text_width(words, size) + 4, middle = box.x + box.width / 2;
-  const double zoom = (width + 2) / box.width;
-  if (zoom > zoom_) return;
   const Box patch{middle - width / 2, box.y + 3, width, box.height - 6};  // keeps hatches from crossing the letters
-  if (zoom <= 1) drawing_.add(Rectangle{patch, {.fill = look_of(bar.activity).fill}, {}});
+  drawing_.add(Rectangle{patch, {.fill = look_of(bar.activity).fill}, {}});
   drawing_.add(Text{.at = {box.x + box.width / 2, box.y + box.height / 2 + 3.4},
                     .text = words,
                     .size = size,
                     .align = Align::Middle,
                     .colour = ink_on(bar.activity),
-                    .kind = "name",
-                    .zoom = zoom});
+                    .kind = "name"});
 }
 
 }  // namespace allreplay

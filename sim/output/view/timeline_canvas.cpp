@@ -106,38 +106,6 @@ std::string DrawnIteration::gate_text() const {
   return shards() ? "computation may continue ↑" : "forward may continue ↑";
 }
 
-bool is_of_block(const Bar& bar) { return bar.activity > Activity::Update && bar.item != Payload::just_bytes; }
-
-std::string words_of(const Bar& bar, BlockWords words) {
-  if (!is_of_block(bar)) return bar.name;
-  switch (words) {
-    case BlockWords::Tensors:
-      return bar.tensors;
-    case BlockWords::Block:
-      return fmt::format("block {}", bar.item);
-    default:
-      return std::to_string(bar.item);
-  }
-}
-
-BlockWords words_for(const std::vector<DrawnIteration>& timelines, double pixels_per_second) {
-  constexpr double beside = 6;  // space around a caption within its bar
-  bool tensors = true, block = true;
-  for (const DrawnIteration& one : timelines)
-    for (const auto* rows : {&one.rows.streams, &one.rows.network})
-      for (const TimelineRow& row : *rows)
-        for (const Bar& bar : row.bars) {
-          const double room = pixels_per_second * to_seconds(bar.end - bar.start) - beside;
-          const auto fits = [&](BlockWords words) {
-            return text_width(words_of(bar, words), style::small_size) <= room;
-          };
-          if (!is_of_block(bar) || !fits(BlockWords::Number)) continue;
-          tensors = tensors && bar.tensors.find('[') == std::string::npos && fits(BlockWords::Tensors);  // no slices
-          block = block && fits(BlockWords::Block);
-        }
-  return tensors ? BlockWords::Tensors : block ? BlockWords::Block : BlockWords::Number;
-}
-
 void TimelineCanvas::add_row_name(double middle, const std::string& name) {
   drawing_.add(Text{.at = {left_ - 8, middle + 3.5},
                     .text = fitted(name, 10, left_ - 8 - style::margin),

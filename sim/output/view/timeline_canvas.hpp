@@ -51,24 +51,11 @@ struct DrawnIteration {
   void set_times_of_ranks();
 };
 
-/// The kind of caption on the bars of blocks, the same throughout a picture.
-enum class BlockWords : std::uint8_t { Tensors, Block, Number };
-
-/// Returns the longest kind of caption that fits on all bars wide enough for a number.
-BlockWords words_for(const std::vector<DrawnIteration>& timelines, double pixels_per_second);
-
-std::string words_of(const Bar& bar, BlockWords words);
-
-/// True if the bar stands for a block, not for a layer, an update or plain bytes.
-bool is_of_block(const Bar& bar);
-
 /// The place of one iteration on the page; the classes that draw its parts derive from it.
 class TimelineCanvas {
  public:
-  /// `zoom`: the largest factor by which the page can magnify the picture.
-  TimelineCanvas(Drawing& drawing, const DrawnIteration& timeline, double left, double pixels_per_second,
-                 BlockWords words, double zoom)
-      : drawing_(drawing), timeline_(timeline), left_(left), scale_(pixels_per_second), words_(words), zoom_(zoom) {}
+  TimelineCanvas(Drawing& drawing, const DrawnIteration& timeline, double left, double pixels_per_second)
+      : drawing_(drawing), timeline_(timeline), left_(left), scale_(pixels_per_second) {}
 
  protected:
   double x(double seconds) const { return left_ + scale_ * seconds; }
@@ -80,8 +67,6 @@ class TimelineCanvas {
   Drawing& drawing_;
   const DrawnIteration& timeline_;
   double left_, scale_;
-  BlockWords words_;
-  double zoom_;
 };
 
 /// Draws bars with their captions.

@@ -16,8 +16,6 @@ namespace allreplay {
 
 namespace {
 
-constexpr double memory_names = 100;  // width of the memory axis with its name
-
 LegendEntry sample_of_sends() {
   return {title_of(Activity::Send), [](Drawing& drawing, const Box& box) {
             const double middle = box.y + box.height / 2;
@@ -42,29 +40,13 @@ std::vector<LegendEntry> legend_of(const std::vector<DrawnIteration>& timelines)
     legend.push_back(activity == Activity::Send ? sample_of_sends() : swatch(title_of(activity), look_of(activity)));
   if (waits) legend.push_back(swatch("computation waits", look_of_waiting()));
   if (idle) legend.push_back(swatch("a rank waits", look_of_idle()));
-  if (waits || idle) {
-    if (activities.size() > 2) {
-      Look exposed = look_of_exposed();
-      const bool halves =
-          timelines.size() == 1 && timelines.front().shards() && !activities.contains(Activity::AllReduce);
-      exposed.fill = halves ? look_of(Activity::ReduceScatter).fill : style::orange;
-      legend.push_back(swatch("exposed communication", exposed));
-    }
+  if ((waits || idle) && activities.size() > 2) {
+    Look exposed = look_of_exposed();
+    exposed.fill = style::orange;
+    legend.push_back(swatch("exposed communication", exposed));
   }
   legend.push_back(swatch("next iteration", next_iteration_look));
   return legend;
-}
-
-// Names what all of them begin with: the zero of the time axis.
-std::string beginning(const std::vector<DrawnIteration>& timelines) {
-  if (std::any_of(timelines.begin(), timelines.end(), [](const DrawnIteration& one) { return one.pipeline(); }))
-    return "the iteration";
-  const auto backward = std::count_if(timelines.begin(), timelines.end(), [](const DrawnIteration& one) {
-    const std::vector<Work>& program = one.outcome.result.plan.program();
-    return program.empty() || program.front().kind == Activity::Backward;
-  });
-  if (backward == 0) return "the forward pass";
-  return backward == std::ssize(timelines) ? "the backward pass" : "the iteration";
 }
 
 double add_iteration(const TimelineCanvas& canvas, bool pipeline, double top) {
@@ -73,34 +55,26 @@ double add_iteration(const TimelineCanvas& canvas, bool pipeline, double top) {
   return add_timeline_memory(canvas, add_timeline_lanes(canvas, top)) + 4;
 }
 
-std::string notes_on_pipelines(const std::vector<DrawnIteration>& timelines) {
-  bool any = false, chunks = false, pairs = false;
-  for (const DrawnIteration& one : timelines) {
-    if (!one.pipeline()) continue;
-    any = true;
-    pairs |= one.outcome.result.unrolled.pairs;
-    for (const StageResult& stage : one.outcome.result.parallel->stages) chunks |= stage.chunks.size() > 1;
-  }
-  return std::string(any ? "Numbers on passes are micro-batches, as in the schedule's rows. " : "") +
-         (chunks ? "A rank's later chunks are lower. " : "") +
-         (pairs ? "Two passes side by side: the forward pass is above the backward pass, whatever their chunks. " : "");
-}
-
-bool has_blocks(const std::vector<DrawnIteration>& timelines) {
-  return std::any_of(timelines.begin(), timelines.end(),
-                     [](const DrawnIteration& one) { return !one.rows.network.empty(); });
+std::string note_on(const std::vector<DrawnIteration>& timelines) {
+  std::string note;
+  if (std::ranges::any_of(timelines, &DrawnIteration::pipeline))
+    note +=
+        "Numbers on passes are micro-batches; a rank's later chunks, and backward passes next to forward ones, are "
+        "lower. ";
+  if (std::ranges::any_of(timelines, [](const DrawnIteration& one) { return !one.rows.network.empty(); }))
+    note += "Numbers on collectives are blocks of the plan, in its order. ";
+  return note + caveat_with_source(timelines.front().outcome.scenario.profile);
 }
 
 }  // namespace
 
-Drawing timeline_picture(const std::vector<Outcome>& outcomes, double zoom) {
+Drawing timeline_picture(const std::vector<Outcome>& outcomes) {
   const ScenarioLabels apart_names = labels_of(outcomes);
   std::vector<DrawnIteration> timelines;
   for (std::size_t i = 0; i < outcomes.size(); ++i) timelines.emplace_back(outcomes[i], apart_names.label(i));
   double longest = 0, names = text_width(gradients_are_ready, style::small_size);
   for (const DrawnIteration& one : timelines) {
     if (one.shards()) names = std::max(names, text_width(one.gate_text(), style::small_size));
-    if (!one.rows.memory.empty()) names = std::max(names, memory_names);
     for (const TimelineRow& row : one.rows.network) names = std::max(names, text_width(row.name, 10));
     longest = std::max(longest, *std::max_element(one.ends.begin(), one.ends.end()));
     for (const TimelineRow& row : one.rows.network) longest = std::max(longest, one.at(row.bars.back().end));
@@ -108,8 +82,7 @@ Drawing timeline_picture(const std::vector<Outcome>& outcomes, double zoom) {
   }
   const double left = style::margin + std::min(names, 190.0) + 8, beside = left + style::margin + next_iteration_width;
   double wanted = 0;
-  if (zoom == 1)
-    for (const DrawnIteration& one : timelines) wanted = std::max(wanted, scale_of_passes(one));
+  for (const DrawnIteration& one : timelines) wanted = std::max(wanted, scale_of_passes(one));
   const double page = std::clamp(beside + wanted * longest, timeline_page_width, widest_timeline_page);
   const Box field{left, 0, page - beside, 0};
   const double scale = field.width / longest;
@@ -119,29 +92,15 @@ Drawing timeline_picture(const std::vector<Outcome>& outcomes, double zoom) {
   Drawing panels{.width = page};
   top = add_legend(drawing, top + 6, legend_of(timelines)) + 8;
   const double fields_top = top;
-  const BlockWords words = words_for(timelines, scale);
-  for (const DrawnIteration& one : timelines)
-    top = add_iteration({panels, one, left, scale, words, zoom}, one.pipeline(), top) + 8;
+  for (const DrawnIteration& one : timelines) top = add_iteration({panels, one, left, scale}, one.pipeline(), top) + 8;
 
   const FittingUnit unit = unit_of_duration(longest);
-  const ChartAxis axis{.name = fmt::format("time since {} began ({})", beginning(timelines), unit.name),
-                       .from = 0,
-                       .to = longest / unit.size};
+  const ChartAxis axis{.name = fmt::format("time ({})", unit.name), .from = 0, .to = longest / unit.size};
   const Box whole{field.x, fields_top, field.width, top - fields_top};
-  const std::size_t axis_begins = drawing.shapes.size();
   const double bottom =
       add_axis_below(drawing, whole, axis, scale_with_room(axis, {0, longest / unit.size}, field.width));
-  if (zoom > 1) {
-    drawing.time_field = TimeField{whole, longest, zoom};
-    for (std::size_t i = axis_begins; i < drawing.shapes.size(); ++i)
-      if (auto* line = std::get_if<Path>(&drawing.shapes[i])) line->meaning.kind = "time";
-  }
   for (Shape& shape : panels.shapes) drawing.add(std::move(shape));
-  const bool numbered = words == BlockWords::Number && has_blocks(timelines);
-  const std::string note = notes_on_pipelines(timelines) +
-                           (numbered ? "Numbers on collectives are blocks of the plan, in its order. " : "") +
-                           caveat_with_source(outcomes.front().scenario.profile);
-  drawing.height = add_note(drawing, bottom + 4, note) + style::margin - 4;
+  drawing.height = add_note(drawing, bottom + 4, note_on(timelines)) + style::margin - 4;
   return drawing;
 }
 

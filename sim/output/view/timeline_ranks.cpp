@@ -99,16 +99,14 @@ class RankPainter : public BarPainter {
                                      format_duration(end - start), format_duration(start), format_duration(end))}});
     const std::string number = std::to_string(bar.micro_batch + timeline_.rows.first_micro_batch);
     const double size = bar.in_pair ? std::min(number_size, box.height - 1) : number_size;
-    const double zoom = (text_width(number, size) + 1) / box.width;
     const double room = bar.in_pair ? 7.5 : number_size + 2;
-    if (!is_pass(bar.activity) || box.height < room || zoom > zoom_) return;
+    if (!is_pass(bar.activity) || box.height < room || text_width(number, size) + 1 > box.width) return;
     drawing_.add(Text{.at = {box.x + box.width / 2, box.y + box.height / 2 + 0.36 * size},
                       .text = number,
                       .size = size,
                       .align = Align::Middle,
                       .colour = ink_on(bar.activity),
-                      .kind = "micro-batch",
-                      .zoom = zoom});
+                      .kind = "micro-batch"});
   }
 
   double lower_ = 0;   // by which each chunk of a rank is drawn below the previous one

@@ -43,7 +43,6 @@ class StreamPainter : public BarPainter {
 
   double add_compute(std::size_t c, double top) {
     const TimelineRow& row = timeline_.rows.streams[c];
-    if (timeline_.micro_batches()) top = add_micro_batches(row, top);
     const double bars = top + 13;
     for (std::uint32_t micro_batch = 0; micro_batch < timeline_.outcome.result.plan.sharding.accumulate;
          ++micro_batch) {
@@ -74,7 +73,8 @@ class StreamPainter : public BarPainter {
       from = std::min(from, bar.start);
       to = std::max(to, bar.end);
     }
-    const std::string text = title_of(activity) + " " + format_duration(to_seconds(sum));
+    std::string text = title_of(activity) + " " + format_duration(to_seconds(sum));
+    if (timeline_.micro_batches() && is_pass(activity)) text = fmt::format("{}: {}", micro_batch + 1, text);
     const double left = x(timeline_.at(from)), right = x(timeline_.at(to));
     if (text_width(text, style::small_size) > right - left) return;
     if (scale_ * to_seconds(sum) < (right - left) / 2) return;  // mostly waiting, which the caption would seem to name
@@ -84,43 +84,6 @@ class StreamPainter : public BarPainter {
                       .align = Align::Middle,
                       .colour = style::faint_ink,
                       .kind = "phase"});
-  }
-
-  // Draws a bracket over the passes of each micro-batch; an iteration may begin in the middle of one.
-  double add_micro_batches(const TimelineRow& row, double top) {
-    struct Passes {
-      std::uint32_t micro_batch = 0;
-      Interval time;
-    };
-    std::vector<Passes> all;
-    for (const Bar& bar : row.bars) {
-      if (bar.activity != Activity::Backward && bar.activity != Activity::Forward) continue;
-      if (all.empty() || all.back().micro_batch != bar.micro_batch)
-        all.push_back({bar.micro_batch, {timeline_.at(bar.start), 0}});
-      all.back().time.to = timeline_.at(bar.end);
-    }
-    const double y = top + 7;
-    const Look look{.line = style::faint_ink, .width = 0.8};
-    for (const auto& [micro_batch, time] : all) {
-      const double from = x(time.from) + 1, to = x(time.to) - 1;
-      if (to - from < 2) continue;
-      const std::string name = fmt::format("micro-batch {}", micro_batch + 1);
-      drawing_.add(Path{
-          .points = {{from, y + 4}, {from, y}, {to, y}, {to, y + 4}}, .look = look, .meaning = {"micro-batch", name}});
-      for (const std::string& text : {name, std::to_string(micro_batch + 1)}) {
-        const double width = text_width(text, style::small_size) + 8, middle = (from + to) / 2;
-        if (width + 12 > to - from) continue;
-        drawing_.add(Rectangle{{middle - width / 2, y - 6, width, 12}, {.fill = colour(0xFFFFFF)}, {}});
-        drawing_.add(Text{.at = {middle, y + 3.4},
-                          .text = text,
-                          .size = style::small_size,
-                          .align = Align::Middle,
-                          .colour = style::ink,
-                          .kind = "micro-batch"});
-        break;
-      }
-    }
-    return top + 14;
   }
 
   void add_wait(const Interval& wait, double top) {

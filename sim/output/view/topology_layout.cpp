@@ -2,90 +2,36 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numbers>
-#include <numeric>
 #include <utility>
 
 namespace allreplay {
 
 namespace {
 
-// Divides the width recursively: spots connected within a row and those below it get a share of their own.
-class Stretches {
- public:
-  Stretches(const Sketch& sketch, const Box& field)
-      : sketch_(sketch), beside_(sketch.spots.size()), x_(sketch.spots.size()) {
-    for (const Cable& cable : sketch.cables) {
-      beside_[cable.a].push_back(cable.b);
-      beside_[cable.b].push_back(cable.a);
-    }
-    std::vector<std::size_t> all(sketch.spots.size());
-    std::iota(all.begin(), all.end(), std::size_t{0});
-    place(all, sketch.rows.size() - 1, field.x, field.width);
+// Returns where spots stand across the field: workers evenly, others in the middle of those below that they are
+// connected to, or evenly in that order if some would be too near to each other.
+std::vector<double> places_across(const Sketch& sketch, const Box& field) {
+  constexpr double least = 12;
+  std::vector<double> x(sketch.spots.size(), field.x + field.width / 2);
+  for (std::size_t row = 0; row < sketch.rows.size(); ++row) {
+    std::vector<std::size_t> spots;
+    for (std::size_t spot = 0; spot < sketch.spots.size(); ++spot)
+      if (sketch.spots[spot].row == row) spots.push_back(spot);
+    std::vector<std::pair<double, double>> below(sketch.spots.size(), {field.right(), field.x});  // least, greatest
+    for (const Cable& cable : sketch.cables)
+      for (const auto& [upper, lower] : {std::pair(cable.a, cable.b), std::pair(cable.b, cable.a)})
+        if (sketch.spots[upper].row == row && sketch.spots[lower].row < row)
+          below[upper] = {std::min(below[upper].first, x[lower]), std::max(below[upper].second, x[lower])};
+    for (const std::size_t spot : spots) x[spot] = (below[spot].first + below[spot].second) / 2;
+    std::ranges::stable_sort(spots, {}, [&](std::size_t spot) { return x[spot]; });
+    bool near = false;
+    for (std::size_t i = 1; i < spots.size(); ++i) near = near || x[spots[i]] - x[spots[i - 1]] < least;
+    for (std::size_t i = 0; near && i < spots.size(); ++i)
+      x[spots[i]] = field.x + field.width * (static_cast<double>(i) + 0.5) / static_cast<double>(spots.size());
   }
-  double x(std::size_t spot) const { return x_[spot]; }
-
- private:
-  using Spots = std::vector<std::size_t>;
-
-  Spots of_row(const Spots& spots, std::size_t row) const {
-    Spots own;
-    for (const std::size_t spot : spots)
-      if (sketch_.spots[spot].row == row) own.push_back(spot);
-    return own;
-  }
-
-  // Returns the connected components of these spots below a row.
-  std::vector<Spots> below(const Spots& spots, std::size_t row) const {
-    std::vector<Spots> parts;
-    std::vector<bool> left(sketch_.spots.size(), false);
-    for (const std::size_t spot : spots) left[spot] = sketch_.spots[spot].row < row;
-    for (const std::size_t start : spots) {
-      if (!left[start]) continue;
-      Spots part{start};
-      left[start] = false;
-      for (std::size_t i = 0; i < part.size(); ++i)
-        for (const std::size_t next : beside_[part[i]])
-          if (left[next]) left[next] = false, part.push_back(next);
-      std::sort(part.begin(), part.end());
-      parts.push_back(std::move(part));
-    }
-    return parts;
-  }
-
-  // Returns the width that the spots need: the most that stand side by side, and one more for each frame.
-  double weight(const Spots& spots, std::size_t row) {
-    const auto [known, fresh] = weights_.emplace(std::pair(row, spots.front()), 0.0);
-    if (!fresh) return known->second;
-    double sum = 0;
-    if (row > 0)
-      for (const Spots& part : below(spots, row)) sum += weight(part, row - 1);
-    const bool framed = std::any_of(sketch_.parts.begin(), sketch_.parts.end(),
-                                    [&](const EqualParts& part) { return part.spots == spots; });
-    return known->second = std::max(static_cast<double>(of_row(spots, row).size()), sum) + (framed ? 1 : 0);
-  }
-
-  void place(const Spots& spots, std::size_t row, double left, double width) {
-    const Spots own = of_row(spots, row);
-    for (std::size_t i = 0; i < own.size(); ++i)
-      x_[own[i]] = left + width * (static_cast<double>(i) + 0.5) / static_cast<double>(own.size());
-    if (row == 0) return;
-    const std::vector<Spots> parts = below(spots, row);
-    double sum = 0;
-    for (const Spots& part : parts) sum += weight(part, row - 1);
-    for (const Spots& part : parts) {
-      const double share = width * weight(part, row - 1) / sum;
-      place(part, row - 1, left, share);
-      left += share;
-    }
-  }
-
-  const Sketch& sketch_;
-  std::vector<Spots> beside_;
-  std::vector<double> x_;
-  std::map<std::pair<std::size_t, std::size_t>, double> weights_;  // by row and first spot
-};
+  return x;
+}
 
 TopologyLayout in_rows(const Sketch& sketch, const Box& field) {
   TopologyLayout layout;
@@ -93,9 +39,9 @@ TopologyLayout in_rows(const Sketch& sketch, const Box& field) {
   const double apart = std::clamp(360 / (rows - 1), 76.0, 120.0);
   for (std::size_t row = 0; row < sketch.rows.size(); ++row)
     layout.row.push_back(field.y + 34 + apart * (rows - 1 - static_cast<double>(row)));
-  const Stretches stretches(sketch, field);
+  const std::vector<double> across = places_across(sketch, field);
   for (std::size_t spot = 0; spot < sketch.spots.size(); ++spot)
-    layout.at.push_back({stretches.x(spot), layout.row[sketch.spots[spot].row]});
+    layout.at.push_back({across[spot], layout.row[sketch.spots[spot].row]});
   layout.bottom = layout.row.front() + 62;
   return layout;
 }

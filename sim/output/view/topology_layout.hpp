@@ -31,8 +31,8 @@ struct TopologyLayout {
 };
 
 /// Lays out the spots across the width of `field`, from its top down. A topology with several rows has the workers at
-/// the bottom, and each subtree gets its own share of the width. A torus becomes its grid if there is room; anything
-/// else with a single row becomes a circle.
+/// the bottom, and switches above what they connect. A torus becomes its grid if there is room; anything else with a
+/// single row becomes a circle.
 TopologyLayout lay_out(const Sketch& sketch, const TorusGrid& grid, const Box& field);
 
 }  // namespace allreplay

@@ -6,7 +6,6 @@
 #include <map>
 #include <numeric>
 #include <optional>
-#include <tuple>
 
 namespace allreplay {
 
@@ -38,32 +37,20 @@ std::vector<std::size_t> tiers_of(const Topology& topology, const LinksByNode& l
 // Makes a row of each tier; if each kind in a tier has several nodes, as in BCube, a row of each kind.
 void set_rows(Sketch& sketch, const Topology& topology, const LinksByNode& links) {
   const std::vector<std::size_t> tiers = tiers_of(topology, links);
-  std::map<std::size_t, std::vector<SketchRow>> kinds;  // by tier
-  std::vector<std::size_t> kind_of;                     // by node, within its tier
-  for (NodeId node = 0; node < tiers.size(); ++node) {
-    std::vector<SketchRow>& known = kinds[tiers[node]];
-    const std::string kind = node_kind(topology.name(node));
-    const auto found = std::find_if(known.begin(), known.end(), [&](const auto& one) { return one.kind == kind; });
-    kind_of.push_back(static_cast<std::size_t>(found - known.begin()));
-    if (found == known.end()) known.push_back({kind, 0});
-    ++known[kind_of.back()].nodes;
-  }
-  std::map<std::size_t, std::size_t> first;  // row of a tier
-  for (auto& [tier, known] : kinds) {
-    first[tier] = sketch.rows.size();
-    if (std::all_of(known.begin(), known.end(), [](const auto& one) { return one.nodes > 1; })) {
-      sketch.rows.insert(sketch.rows.end(), known.begin(), known.end());
-      continue;
+  std::map<std::size_t, std::map<std::string, std::int64_t>> kinds;  // nodes of each, by tier
+  for (NodeId node = 0; node < tiers.size(); ++node) ++kinds[tiers[node]][node_kind(topology.name(node))];
+  std::map<std::pair<std::size_t, std::string>, std::size_t> row_of;  // by tier and kind
+  for (const auto& [tier, counts] : kinds) {
+    const bool apart =
+        counts.size() == 1 || std::ranges::all_of(counts, [](const auto& one) { return one.second > 1; });
+    for (const auto& [kind, count] : counts) {
+      if (apart || kind == counts.begin()->first) sketch.rows.push_back({apart ? kind : "node", 0});
+      row_of[{tier, kind}] = sketch.rows.size() - 1;
+      sketch.rows.back().nodes += count;
     }
-    SketchRow row{known.size() > 1 ? "node" : known.front().kind, 0};
-    for (const SketchRow& one : known) row.nodes += one.nodes;
-    sketch.rows.push_back(row);
   }
-  for (NodeId node = 0; node < tiers.size(); ++node) {
-    const std::size_t row = first[tiers[node]],
-                      next = first.contains(tiers[node] + 1) ? first[tiers[node] + 1] : sketch.rows.size();
-    sketch.row_of.push_back(next - row > 1 ? row + kind_of[node] : row);
-  }
+  for (NodeId node = 0; node < tiers.size(); ++node)
+    sketch.row_of.push_back(row_of.at({tiers[node], node_kind(topology.name(node))}));
 }
 
 // Merges equal parts of the topology: maps each node to the one that is drawn for it.
@@ -212,17 +199,6 @@ Folding folded(const Topology& topology, const std::vector<double>& uses, const 
   return folding;
 }
 
-// Returns the link's number among parallel links between its ends, and their count.
-std::pair<std::size_t, std::size_t> among_parallel(LinkId link, const Topology& topology, const LinksByNode& links) {
-  const Link& own = topology.links()[link];
-  const bool back = links[own.to].size() < links[own.from].size();
-  const NodeId from = back ? own.to : own.from, to = back ? own.from : own.to;
-  std::size_t number = 0, all = 0;
-  for (const LinkId one : links[from])
-    if (topology.links()[one].to == to) number += one / 2 < link / 2, ++all;
-  return {number, all};
-}
-
 }  // namespace
 
 Sketch sketch_of(const LinkUsage& usage, const SketchLimits& limits) {
@@ -244,19 +220,17 @@ Sketch sketch_of(const LinkUsage& usage, const SketchLimits& limits) {
     for (const NodeId node : nodes)
       if (folding.is_drawn(node)) sketch.parts.back().spots.push_back(spot_of[node]);
   }
-  std::map<std::tuple<std::size_t, std::size_t, std::size_t>, std::size_t> known;
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> known;
   for (LinkId first = 0; first < topology.links().size(); first += 2) {
     LinkId link = first;
     std::size_t a = spot_of[folding.drawn_as(topology.links()[link].from)],
                 b = spot_of[folding.drawn_as(topology.links()[link].to)];
     if (a > b) std::swap(a, b), link ^= 1U;
-    const auto [number, beside] = among_parallel(link, topology, links_of_node);
-    const auto [found, fresh] = known.emplace(std::tuple(a, b, number), sketch.cables.size());
-    if (fresh) sketch.cables.push_back({.a = a, .b = b, .number = number, .beside = beside, .link = link});
+    const auto [found, fresh] = known.emplace(std::pair(a, b), sketch.cables.size());
+    if (fresh) sketch.cables.push_back({.a = a, .b = b, .link = link});
     Cable& cable = sketch.cables[found->second];
     ++cable.count;
     cable.down += topology.links()[link].bandwidth == 0;
-    cable.beside = std::max(cable.beside, beside);
     cable.there = std::max(cable.there, uses[link]);
     cable.back = std::max(cable.back, uses[link ^ 1U]);
   }

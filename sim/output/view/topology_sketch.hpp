@@ -18,9 +18,8 @@ struct Spot {
 
 /// A line of the picture, and the links that it stands for.
 struct Cable {
-  std::size_t a = 0, b = 0;            ///< spots
-  std::size_t number = 0, beside = 1;  ///< its number among parallel links, as of several NICs, and their count
-  LinkId link = 0;                     ///< from a to b; the first, if it stands for several
+  std::size_t a = 0, b = 0;  ///< spots
+  LinkId link = 0;           ///< from a to b; the first, if it stands for several
   std::int64_t count = 0, down = 0;
   double there = 0, back = 0;  ///< the highest utilisation from a to b, and from b to a
 

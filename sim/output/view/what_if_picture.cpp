@@ -1,7 +1,6 @@
 #include "sim/output/view/what_if_picture.hpp"
 
 #include <algorithm>
-#include <tuple>
 
 #include <fmt/format.h>
 
@@ -29,7 +28,7 @@ Look look_of_gain(bool more, bool fits) {
 
 }  // namespace
 
-BarChart what_if_chart(const WhatIf& answer) {
+RowChart what_if_chart(const WhatIf& answer) {
   const auto& [scenario, result, wall_s] = answer.base.outcome;
   std::string note = caveat_with_source(scenario.profile);
   if (!note.empty()) note.back() = '.';  // replaces the newline
@@ -42,26 +41,20 @@ BarChart what_if_chart(const WhatIf& answer) {
   }
   std::stable_sort(gains.begin(), gains.end(),
                    [](const Gain& a, const Gain& b) { return a.fits != b.fits ? a.fits : a.percent > b.percent; });
-  BarChart chart{.title = fmt::format("{}, {}: {} an iteration", title(scenario), scenario.strategy->name,
+  RowChart chart{.title = fmt::format("{}, {}: {} an iteration", title(scenario), scenario.strategy->name,
                                       format_duration(result.metrics.iteration_s)),
                  .note = note + (note.empty() ? "" : " ") + "More workers are only in the table.",
-                 .value = {.name = "samples per second, relative to now", .label = [](double percent) {
-                             return fmt::format("{}{:g} %", percent > 0 ? "+" : "", percent);
-                           }}};
-  for (const Gain& gain : gains) {
-    chart.bars.push_back(gain.name);
-    chart.ends.push_back(gain_text(gain.percent / 100));
-  }
-  const std::tuple<const char*, bool, bool> kinds[] = {{"more", true, true},
-                                                       {"less", false, true},
-                                                       {"more, but does not fit into the memory", true, false},
-                                                       {"less, and does not fit into the memory", false, false}};
-  for (const auto& [name, more, fits] : kinds) {
-    BarPart part{.name = name, .look = look_of_gain(more, fits)};
-    for (const Gain& gain : gains)
-      part.values.push_back(gain.fits == fits && (gain.percent > 0) == more ? gain.percent : 0);
-    if (std::any_of(part.values.begin(), part.values.end(), [](double value) { return value != 0; }))
-      chart.parts.push_back(std::move(part));
+                 .x = {.name = "samples per second, relative to now", .label = [](double percent) {
+                         return fmt::format("{}{:g} %", percent > 0 ? "+" : "", percent);
+                       }}};
+  for (const auto& [name, percent, does_fit] : gains) {
+    const bool more = percent > 0;
+    const std::string kind = fmt::format("{}{}", more ? "more" : "less",
+                                         does_fit ? ""
+                                         : more   ? ", but does not fit into the memory"
+                                                  : ", and does not fit into the memory");
+    chart.rows.push_back(
+        {.name = name, .parts = {{kind, percent, look_of_gain(more, does_fit)}}, .end = gain_text(percent / 100)});
   }
   return chart;
 }

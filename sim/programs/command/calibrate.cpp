@@ -172,17 +172,16 @@ void execute_levels(Context& context, const CalibrateArguments& arguments, const
       arguments.cluster_out.empty() ? "" : levels_cluster(outcome, name_of(arguments), argument("--cluster-out"));
   if (!arguments.plot.empty()) {
     const std::string law = logs.front().algorithm->coefficients ? "two levels" : "nccl";
-    std::optional<Drawing> drawing;
+    std::vector<DrawnCalibration> drawn;
     for (const Calibration& log : logs) {
-      DrawnPrice other;
-      if (outcome.fitted)
-        other = {law, [cost = level_price(outcome.fit, log)](double bytes) {
-                   return to_seconds(cost(static_cast<Bytes>(std::llround(bytes))));
-                 }};
-      const Drawing one = calibration_picture(log, other);
-      drawing = drawing ? stacked(*drawing, one) : one;
+      drawn.push_back({log, {}, {}});
+      if (!outcome.fitted) continue;
+      drawn.back().law = law;
+      drawn.back().seconds = [cost = level_price(outcome.fit, log)](double bytes) {
+        return to_seconds(cost(static_cast<Bytes>(std::llround(bytes))));
+      };
     }
-    write_picture(context.files(), arguments.plot, *drawing);
+    write_picture(context.files(), arguments.plot, calibration_picture(drawn));
   }
   if (!cluster.empty()) context.files().write(arguments.cluster_out, cluster);
   for (const Calibration& log : logs)
@@ -196,7 +195,8 @@ void execute_one(Context& context, const CalibrateArguments& arguments, const Ca
   for (const auto& [text, option] : {std::pair(arguments.cluster, "--cluster"), std::pair(arguments.rails, "--rails")})
     if (!text.empty())
       throw InputError(argument(option), "needs several logs, or NCCL's model", "several logs, or --collective nccl");
-  if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, calibration_picture(calibration));
+  if (!arguments.plot.empty())
+    write_picture(context.files(), arguments.plot, calibration_picture({{calibration, {}, {}}}));
   if (!arguments.cluster_out.empty()) {
     const bool misses = calibration.line_misses() && calibration.algorithm->operation == CollectiveOp::AllReduce;
     if (misses && !arguments.table)

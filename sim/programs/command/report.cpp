@@ -21,14 +21,13 @@ void execute(Context& context, const ReportArguments& arguments) {
                    {arguments.file, file_behind(context.files(), "configs", arguments.config)});
   SweepResult result = read_sweep_result(context.files(), arguments.file, arguments.winning.rule());
   PageTitle title;
-  std::optional<Sweep> sweep;
+  ChosenTimelines chosen;
   if (!arguments.config.empty()) {
     title = page_title(context.files(), arguments.config);
-    sweep = read_sweep(context.inputs, arguments.config);
+    const Sweep sweep = read_sweep(context.inputs, arguments.config);
+    doubt_races(context.inputs, result, sweep);
+    chosen = choose_timelines(context.inputs, result, sweep, static_cast<std::size_t>(most));
   }
-  title.heading = title_in_words(result);
-  doubt_races(context.inputs, result, sweep);
-  const ChosenTimelines chosen = choose_timelines(context.inputs, result, sweep, static_cast<std::size_t>(most));
   write_own(context.files(), {"--out", arguments.out}, report_page(result, chosen, title),
             "content=\"allreplay report\"", arguments.force);
   for (const ChosenTimeline& one : chosen.timelines)
@@ -45,7 +44,7 @@ void add_report(CommandLine& app) {
   command.add_option("file", arguments->file, values::file, "a CSV written by `allreplay sweep --out FILE.csv`")
       .required();
   command.add_option("--config", arguments->config, values::config,
-                     "the sweep file: its title, its \"plot\", and where its profiles and clusters are");
+                     "the sweep file: gives the page its title and \"plot\"; timelines and --doubt need it");
   command.add_option("--out", arguments->out, values::file, "the page to write").required();
   command
       .add_option("--timelines", arguments->timelines, values::number,

@@ -108,7 +108,7 @@ void add_tune(CommandLine& app) {
       "Examples:\n  allreplay tune --profile resnet50_k80_b16 --cluster k80-10gbe --strategy bytescheduler --over "
       "partition=256KiB:32MiB --over credit=1:16\n"
       "  allreplay tune --profile resnet50_k80_b16 --cluster k80-10gbe --strategy ddp --out trials.csv\n"
-      "  allreplay plot trials.csv --kind trials --out trials.svg");
+      "  allreplay plot trials.csv --kind lines --set x=trial --out trials.svg");
   command.callback([arguments](Context& context) { execute(context, *arguments); });
 }
 

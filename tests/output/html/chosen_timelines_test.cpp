@@ -12,8 +12,9 @@ using namespace allreplay;
 namespace {
 
 // Returns what `sweep` would write as CSV for a shipped profile and cluster.
+Sweep sweep_of(const std::string& config) { return read_sweep({}, result_file("config.json", config)); }
 SweepResult swept(const std::string& config) {
-  const Sweep sweep = read_sweep({}, result_file("config.json", config));
+  const Sweep sweep = sweep_of(config);
   const std::string out = result_file("swept.csv", "");
   run_sweep(sweep, {.out = out, .progress = false});
   return read_sweep_result(Files(), out);
@@ -26,7 +27,7 @@ const std::string config = R"({"name": "x", "profiles": ["googlenet_k80_b32", "r
 
 TEST_CASE("the fastest and the slowest of the largest size are simulated again, and agree") {
   const SweepResult result = swept(config);
-  const ChosenTimelines chosen = choose_timelines({}, result, std::nullopt, 3);
+  const ChosenTimelines chosen = choose_timelines({}, result, sweep_of(config), 3);
   CHECK(chosen.left_out == 1);
   REQUIRE(chosen.timelines.size() == 3);
   for (const ChosenTimeline& one : chosen.timelines) {
@@ -43,42 +44,44 @@ TEST_CASE("the fastest and the slowest of the largest size are simulated again, 
        at = page.find("<figure class=\"wide\">\n<svg", at + 1))
     ++pictures;
   CHECK(pictures == 2);
-  CHECK(choose_timelines({}, result, std::nullopt, 0).timelines.empty());
+  CHECK(choose_timelines({}, result, sweep_of(config), 0).timelines.empty());
 }
 
 TEST_CASE("options and collectives of a row are simulated, too") {
-  const SweepResult result = swept(R"({"profiles": ["googlenet_k80_b32"], "clusters": ["k80-10gbe"], "workers": [64],
+  const std::string options = R"({"profiles": ["googlenet_k80_b32"], "clusters": ["k80-10gbe"], "workers": [64],
     "collectives": ["double-binary-tree"], "strategies": [{"name": "ddp", "bucket_cap": ["1 MiB", "2 MiB"]},
-    {"name": "us-byte", "second_phase": "random:7"}, {"name": "bytescheduler", "credit": "5 MB"}, "dear", "best"]})");
+    {"name": "us-byte", "second_phase": "random:7"}, {"name": "bytescheduler", "credit": "5 MB"}, "dear", "best"]})";
+  const SweepResult result = swept(options);
   for (const ResultRow& row : result.rows) {
     SweepResult one{.file = result.file, .columns = result.columns, .rows = {row}, .groups = {{{0}, {{64, {{0}, 1}}}}}};
-    const ChosenTimelines chosen = choose_timelines({}, one, std::nullopt, 1);
+    const ChosenTimelines chosen = choose_timelines({}, one, sweep_of(options), 1);
     INFO(row.series);
     CHECK(std::holds_alternative<Outcome>(chosen.timelines.at(0).outcome));
   }
 }
 
 TEST_CASE("rows with codecs are simulated again, too") {
-  const SweepResult result = swept(R"({"profiles": ["googlenet_k80_b32"], "clusters": ["k80-10gbe"], "workers": [64],
-    "codecs": ["none", "topk", "topk_p102-100", "fp16"], "strategies": ["wfbp", {"name": "mergecomp", "groups": 3}]})");
+  const std::string codecs = R"({"profiles": ["googlenet_k80_b32"], "clusters": ["k80-10gbe"], "workers": [64],
+    "codecs": ["none", "topk", "topk_p102-100", "fp16"], "strategies": ["wfbp", {"name": "mergecomp", "groups": 3}]})";
+  const SweepResult result = swept(codecs);
   REQUIRE(result.groups.size() == 1);
   for (const ResultRow& row : result.rows) {
     SweepResult one{.file = result.file, .columns = result.columns, .rows = {row}, .groups = {{{0}, {{64, {{0}, 1}}}}}};
     INFO(row.series);
-    CHECK(std::holds_alternative<Outcome>(choose_timelines({}, one, std::nullopt, 1).timelines.at(0).outcome));
+    CHECK(std::holds_alternative<Outcome>(choose_timelines({}, one, sweep_of(codecs), 1).timelines.at(0).outcome));
   }
 }
 
 TEST_CASE("a row that cannot be simulated again has no timeline") {
-  const auto has_problem = [](const SweepResult& result, const std::optional<Sweep>& sweep) {
-    return std::holds_alternative<std::string>(choose_timelines({}, result, sweep, 1).timelines.at(0).outcome);
+  const auto has_problem = [](const SweepResult& result) {
+    return std::holds_alternative<std::string>(
+        choose_timelines({}, result, sweep_of(config), 1).timelines.at(0).outcome);
   };
   SweepResult result = swept(config);
   for (ResultRow& row : result.rows) row.metrics.iteration_s *= 2;  // as if the profile had changed since
-  CHECK(has_problem(result, std::nullopt));
+  CHECK(has_problem(result));
   for (ResultRow& row : result.rows) row.profile = "elsewhere";
-  CHECK(has_problem(result, std::nullopt));
-  CHECK(has_problem(result, read_sweep({}, result_file("config.json", config))));
+  CHECK(has_problem(result));
 }
 
 TEST_CASE("the configuration says which files were meant") {
@@ -91,7 +94,6 @@ TEST_CASE("the configuration says which files were meant") {
   const std::string out = result_file("mine_out.csv", "");
   run_sweep(sweep, {.out = out, .progress = false});
   const SweepResult result = read_sweep_result(Files(), out);
-  CHECK(std::holds_alternative<std::string>(choose_timelines({}, result, std::nullopt, 1).timelines.at(0).outcome));
   CHECK(std::holds_alternative<Outcome>(choose_timelines({}, result, sweep, 1).timelines.at(0).outcome));
 }
 

@@ -127,19 +127,11 @@ class Page:
         self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
         self.settle()
 
-    def key(self, name, modifiers=0, text=None):
-        """A key, pressed and released; 8 is shift."""
-        self.call("Input.dispatchKeyEvent", type="keyDown", key=name, modifiers=modifiers, **({"text": text} if text else {}))
-        self.call("Input.dispatchKeyEvent", type="keyUp", key=name, modifiers=modifiers)
+    def key(self, name, text=None):
+        """A key, pressed and released."""
+        self.call("Input.dispatchKeyEvent", type="keyDown", key=name, **({"text": text} if text else {}))
+        self.call("Input.dispatchKeyEvent", type="keyUp", key=name)
         self.settle()
-
-    def picture(self, whole=True):
-        """A PNG of the page."""
-        return base64.b64decode(self.call("Page.captureScreenshot", captureBeyondViewport=whole, **({"clip": self._whole()} if whole else {}))["data"])
-
-    def _whole(self):
-        size = self.call("Page.getLayoutMetrics")["cssContentSize"]
-        return {**size, "x": 0, "y": 0, "scale": 1}
 
     def pdf(self):
         """The page as it is printed."""

@@ -1,31 +1,17 @@
 #include "sim/output/picture/chart.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "tests/catch.hpp"
 #include "tests/output/picture/legible.hpp"
 
-#include "sim/output/picture/bar_chart.hpp"
+#include "sim/output/picture/row_chart.hpp"
 #include "sim/output/picture/style.hpp"
 
 using namespace allreplay;
 
 namespace {
-
-template <class Wanted>
-std::vector<Wanted> all(const Drawing& drawing, const std::string& kind) {
-  std::vector<Wanted> found;
-  for (const Shape& shape : drawing.shapes)
-    if (const auto* one = std::get_if<Wanted>(&shape); one && one->meaning.kind == kind) found.push_back(*one);
-  return found;
-}
-
-std::vector<Text> texts(const Drawing& drawing, const std::string& kind) {
-  std::vector<Text> found;
-  for (const Shape& shape : drawing.shapes)
-    if (const auto* one = std::get_if<Text>(&shape); one && one->kind == kind) found.push_back(*one);
-  return found;
-}
 
 Chart example() {
   Chart chart;
@@ -47,13 +33,13 @@ Chart example() {
 TEST_CASE("a chart shows each point at its place, below the legend") {
   const Drawing drawing = draw(example());
   require_legible(drawing);
-  const auto points = all<Circle>(drawing, "point");
+  const auto points = shapes<Circle>(drawing, "point");
   REQUIRE(points.size() == 28);  // 2^3 … 2^30
   // On a logarithmic axis doublings are equally far apart.
   for (std::size_t i = 2; i < points.size(); ++i)
     CHECK(points[i].centre.x - points[i - 1].centre.x == Approx(points[1].centre.x - points[0].centre.x));
   // Every point lies a factor of 1.1 above the line: the same distance everywhere.
-  const auto lines = all<Path>(drawing, "line");
+  const auto lines = shapes<Path>(drawing, "line");
   REQUIRE(lines.size() == 1);
   CHECK(lines[0].meaning.title == "fit");
   const double above = lines[0].points[0].y - points[0].centre.y;
@@ -61,7 +47,7 @@ TEST_CASE("a chart shows each point at its place, below the legend") {
   for (std::size_t i = 0; i < points.size(); ++i)
     CHECK(lines[0].points[i].y - points[i].centre.y == Approx(above).epsilon(1e-6));
   double legend = 0;
-  for (const Text& entry : texts(drawing, "legend")) legend = std::max(legend, entry.at.y);
+  for (const Text& entry : shapes<Text>(drawing, "legend")) legend = std::max(legend, entry.at.y);
   for (const Circle& point : points) CHECK(point.centre.y - point.radius > legend);
   CHECK(points[0].look.line == lines[0].look.line);  // the same style
 }
@@ -75,7 +61,7 @@ TEST_CASE("many series and long names stay legible") {
   chart.title = std::string(60, 'x') + " " + std::string(60, 'y');
   chart.width = 480;
   const Drawing drawing = draw(chart);
-  CHECK(texts(drawing, "legend").size() == 9);
+  CHECK(shapes<Text>(drawing, "legend").size() == 9);
   require_legible(drawing);
 }
 
@@ -83,30 +69,6 @@ TEST_CASE("a chart of nothing, or of what an axis cannot show, is a fault of the
   CHECK_THROWS_AS(draw(Chart{}), std::logic_error);
   Chart chart = example();
   chart.series[0].points[0].y = 0;
-  CHECK_THROWS_AS(draw(chart), std::logic_error);
-}
-
-TEST_CASE("bars are as long as their values, parts end to end or side by side") {
-  BarChart chart;
-  chart.title = "Time";
-  chart.value.name = "time (ms)";
-  chart.bars = {"wfbp", "mg-wfbp"};
-  chart.parts = {{"computing", {30, 30}, {}}, {"waiting", {20, 0}, {}}};
-  chart.ends = {"50 ms", "30 ms"};
-  chart.mark = BarMark{"bound", 25};
-  const Drawing drawing = draw(chart);
-  require_legible(drawing);
-  const auto parts = all<Rectangle>(drawing, "part");
-  REQUIRE(parts.size() == 3);  // nothing is drawn for 0
-  CHECK(parts[0].meaning.title == "wfbp, computing: 30");
-  CHECK(parts[1].box.width == Approx(parts[0].box.width * 20 / 30));
-  CHECK(parts[1].box.x == Approx(parts[0].box.right()));
-  CHECK(parts[2].box.width == Approx(parts[0].box.width));
-  const auto mark = all<Path>(drawing, "mark");
-  REQUIRE(mark.size() == 1);
-  CHECK(mark[0].points[0].x - parts[0].box.x == Approx(parts[0].box.width * 25 / 30));
-
-  chart.parts[0].values.pop_back();
   CHECK_THROWS_AS(draw(chart), std::logic_error);
 }
 
@@ -118,7 +80,7 @@ TEST_CASE("labels of the axis on the left stand beside their lines") {
         one && one->points.size() == 2 && one->points[0].y == one->points[1].y)
       lines.push_back(one->points[0].y);
   int labels = 0;
-  for (const Text& label : texts(drawing, "tick")) {
+  for (const Text& label : shapes<Text>(drawing, "tick")) {
     if (label.align != Align::End) continue;
     ++labels;
     // A third of the letters' height below the line: its middle is on it.
@@ -133,7 +95,7 @@ TEST_CASE("a chart fills its width between the margins") {
   for (const Shape& shape : drawing.shapes)
     if (const auto* one = std::get_if<Path>(&shape))
       for (const Position& point : one->points) last = std::max(last, point.x);
-  const auto names = texts(drawing, "axis");
+  const auto names = shapes<Text>(drawing, "axis");
   REQUIRE(names.size() == 2);
   CHECK(names[1].text == "time (s)");
   CHECK(names[1].at.x == Approx(style::margin));
@@ -155,29 +117,6 @@ TEST_CASE("a legend's sample is a line across it, with the marker in its middle"
   CHECK(marker.centre.y == 24);
 }
 
-TEST_CASE("bars of a tornado go from zero to both sides; the legend says what their looks mean") {
-  const BarChart chart{.title = "gains",
-                       .value = {.name = "gain (%)"},
-                       .bars = {"much", "less", "worse"},
-                       .parts = {{"more", {40, 20, 0}}, {"below", {0, 0, -10}}},
-                       .ends = {"+40", "+20", "-10"}};
-  const Drawing drawing = draw(chart);
-  require_legible(drawing);
-  const auto bars = all<Rectangle>(drawing, "part");
-  REQUIRE(bars.size() == 3);
-  CHECK(bars[0].box.width == Approx(2 * bars[1].box.width));
-  CHECK(bars[0].box.width == Approx(4 * bars[2].box.width));
-  CHECK(bars[0].box.x == Approx(bars[1].box.x));
-  CHECK(bars[2].box.right() == Approx(bars[0].box.x));
-  std::vector<Rectangle> swatches;  // of the legend: what is drawn before the bars with a fill and means nothing
-  for (const Shape& shape : drawing.shapes)
-    if (const auto* one = std::get_if<Rectangle>(&shape); one && one->meaning.kind.empty() && one->look.fill)
-      swatches.push_back(*one);
-  REQUIRE(swatches.size() >= 2);
-  CHECK(swatches[0].look.fill == bars[0].look.fill);
-  CHECK(swatches[1].look.fill == bars[2].look.fill);
-}
-
 TEST_CASE("labels below an axis are evenly spread: of doublings none is missing alone") {
   Chart chart;
   chart.x = {.name = "workers", .spacing = Spacing::Log2};
@@ -191,14 +130,14 @@ TEST_CASE("labels below an axis are evenly spread: of doublings none is missing 
     const Drawing drawing = draw(chart);
     require_legible(drawing);
     std::vector<double> labels;
-    for (const Text& one : texts(drawing, "tick"))
+    for (const Text& one : shapes<Text>(drawing, "tick"))
       if (one.align == Align::Middle) labels.push_back(std::stod(one.text));
     REQUIRE(labels.size() > 1);
     for (std::size_t i = 2; i < labels.size(); ++i) CHECK(labels[i] / labels[i - 1] == labels[1] / labels[0]);
   }
 }
 
-TEST_CASE("names below an axis all keep their labels, in rows if they are long") {
+TEST_CASE("names below an axis all keep their labels, upwards if they are long") {
   Chart chart;
   chart.x = {.name = "cluster", .names_all = true};
   chart.x.label = [](double at) { return "us-byte-cluster2-" + plain_number(10 * at) + "gbps"; };
@@ -211,23 +150,48 @@ TEST_CASE("names below an axis all keep their labels, in rows if they are long")
   for (chart.width = 500; chart.width <= 1100; chart.width += 150) {
     const Drawing drawing = draw(chart);
     require_legible(drawing);
-    const std::vector<Text> labels = texts(drawing, "tick");
-    CHECK(std::count_if(labels.begin(), labels.end(), [](const Text& one) { return one.align == Align::Middle; }) == 8);
+    const std::vector<Text> labels = shapes<Text>(drawing, "tick");
+    CHECK(std::count_if(labels.begin(), labels.end(), [](const Text& one) { return one.upwards; }) == 8);
   }
 }
 
-TEST_CASE("a bar that goes on beyond the axis is cut off at its end, and broken") {
-  BarChart chart;
-  chart.value = {.name = "time (ms)", .to = 10};
-  chart.bars = {"short", "long"};
-  chart.parts = {{"computing", {4, 6}}, {"waiting", {5, 94}}};
-  chart.ends = {"9 ms", "100 ms"};
+TEST_CASE("bars are as long as their values, parts end to end, below zero to the left") {
+  const Look grey{.fill = colour(0x999999)}, blue{.fill = colour(0x0000FF)};
+  RowChart chart{.title = "Time", .x = {.name = "time (ms)"}, .mark = RowMark{"bound", 25}};
+  chart.rows = {{.name = "wfbp", .parts = {{"computing", 30, grey}, {"waiting", 20, blue}}, .end = "50 ms"},
+                {.name = "mg-wfbp", .parts = {{"computing", 30, grey}, {"waiting", 0, blue}}, .end = "30 ms"},
+                {.name = "saved", .parts = {{"less", -10, blue}}, .end = "-10 ms", .starts_group = true}};
   const Drawing drawing = draw(chart);
   require_legible(drawing);
-  const auto parts = all<Rectangle>(drawing, "part");
-  REQUIRE(parts.size() == 4);
-  // The scale is that of the axis: 9 of its 10 are nine tenths of what 10 are, and 100 are no more.
-  const double from = parts[0].box.x, whole = parts[3].box.right() - from;
-  CHECK(parts[1].box.right() - from == Approx(0.9 * whole));
-  CHECK(all<Path>(drawing, "break").size() == 2);
+  const auto parts = shapes<Rectangle>(drawing, "part");
+  REQUIRE(parts.size() == 4);  // nothing is drawn for 0
+  CHECK(parts[0].meaning.title == "wfbp, computing: 30");
+  CHECK(parts[1].box.width == Approx(parts[0].box.width * 20 / 30));
+  CHECK(parts[1].box.x == Approx(parts[0].box.right()));
+  CHECK(parts[2].box.width == Approx(parts[0].box.width));
+  CHECK(parts[3].box.width == Approx(parts[0].box.width * 10 / 30));
+  CHECK(parts[3].box.right() == Approx(parts[0].box.x));
+  CHECK(parts[3].box.y - parts[2].box.y > parts[2].box.y - parts[0].box.y);
+  const auto mark = shapes<Path>(drawing, "mark");
+  REQUIRE(mark.size() == 1);
+  CHECK(mark[0].points[0].x - parts[0].box.x == Approx(parts[0].box.width * 25 / 30));
+  CHECK(texts(drawing, "legend") == std::vector<std::string>{"computing", "waiting", "less", "bound"});
+
+  chart.rows[0].parts[0].value = std::numeric_limits<double>::infinity();
+  CHECK_THROWS_AS(draw(chart), std::logic_error);
+  CHECK_THROWS_AS(draw(RowChart{}), std::logic_error);
+}
+
+TEST_CASE("dots of a row stand at their values, on a logarithmic axis as well") {
+  RowChart chart{.x = {.name = "time (ms)", .spacing = Spacing::Log10}};
+  chart.rows = {{.name = "a", .dots = {{1, 0, "1"}, {10, 0, "10"}, {100, 0, "100"}}},
+                {.name = "b", .dots = {{10, 0, "10", true}}}};
+  const Drawing drawing = draw(chart);
+  require_legible(drawing);
+  const auto dots = shapes<Circle>(drawing, "point");
+  REQUIRE(dots.size() == 4);
+  CHECK(dots[1].centre.x - dots[0].centre.x == Approx(dots[2].centre.x - dots[1].centre.x));
+  CHECK(dots[3].centre.x == Approx(dots[1].centre.x));
+  CHECK(dots[3].centre.y > dots[1].centre.y);
+  CHECK(shapes<Path>(drawing, "cross").size() == 4);
 }

@@ -1,11 +1,34 @@
-// Checks that a drawing is legible.
+// Finds shapes of a drawing, and checks that it is legible.
 #pragma once
 
+#include <string>
+#include <type_traits>
 #include <vector>
 
 #include "tests/catch.hpp"
 
 #include "sim/output/picture/drawing.hpp"
+
+// The shapes of this type and kind, in their order.
+template <class Wanted>
+std::vector<Wanted> shapes(const allreplay::Drawing& drawing, const std::string& kind) {
+  std::vector<Wanted> found;
+  for (const allreplay::Shape& shape : drawing.shapes)
+    if (const auto* one = std::get_if<Wanted>(&shape)) {
+      if constexpr (std::is_same_v<Wanted, allreplay::Text>) {
+        if (one->kind == kind) found.push_back(*one);
+      } else {
+        if (one->meaning.kind == kind) found.push_back(*one);
+      }
+    }
+  return found;
+}
+
+inline std::vector<std::string> texts(const allreplay::Drawing& drawing, const std::string& kind) {
+  std::vector<std::string> found;
+  for (const allreplay::Text& one : shapes<allreplay::Text>(drawing, kind)) found.push_back(one.text);
+  return found;
+}
 
 inline allreplay::Box extent(const allreplay::Text& text) {
   using namespace allreplay;

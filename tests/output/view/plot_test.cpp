@@ -50,13 +50,12 @@ TEST_CASE("bars are whole iterations: micro-batches and updates are computation"
       "model,ddp,8,estimated,1,0.1,0.2,0.25,0.05\n";
   PlotOptions options;
   options.kinds = {PlotKind::Bars};
-  std::map<std::string, double> heights;  // by part
-  for (const Shape& shape : figure(csv, options).shapes)
-    if (const auto* one = std::get_if<Rectangle>(&shape); one && one->meaning.kind == "part")
-      for (const char* part : {"computation", "compression", "exposed communication"})
-        if (one->meaning.title.find(part) != std::string::npos) heights[part] = one->box.height;
-  CHECK(heights["computation"] / heights["exposed communication"] == Approx(0.7 / 0.25));
-  CHECK(heights["compression"] / heights["exposed communication"] == Approx(0.05 / 0.25));
+  std::map<std::string, double> lengths;  // by part
+  for (const Rectangle& one : shapes<Rectangle>(figure(csv, options), "part"))
+    for (const char* part : {"Computation", "Compression", "Exposed"})
+      if (one.meaning.title.find(part) != std::string::npos) lengths[part] = one.box.width;
+  CHECK(lengths["Computation"] / lengths["Exposed"] == Approx(0.7 / 0.25));
+  CHECK(lengths["Compression"] / lengths["Exposed"] == Approx(0.05 / 0.25));
 }
 
 TEST_CASE("figures of every kind and many shapes can be read, and are the same again") {
@@ -78,10 +77,9 @@ TEST_CASE("every strategy has a name and a look of its own in pictures") {
   std::map<std::size_t, std::string> taken;
   for (const Strategy& strategy : strategies()) {
     INFO(strategy.name);
-    const auto place = look_place(strategy.name);
-    REQUIRE(place);
-    CHECK(*place < different_looks);
-    CHECK(taken.emplace(*place, strategy.name).second);
+    const std::size_t place = look_places({strategy_label(strategy.name)}).front();
+    CHECK(place < different_looks);
+    CHECK(taken.emplace(place, strategy.name).second);
     CHECK(strategy_label(strategy.name) != strategy.name);
   }
 }
@@ -152,12 +150,7 @@ TEST_CASE("a figure marks what does not fit into memory, and says so") {
   };
   const std::string some = head + row("ddp", 8, 90) + row("ddp", 16, 80) + row("fsdp2", 8, 20) + row("fsdp2", 16, 10),
                     all = head + row("ddp", 8, 80) + row("ddp", 16, 80);
-  const auto crosses = [](const Drawing& drawing) {
-    return std::count_if(drawing.shapes.begin(), drawing.shapes.end(), [](const Shape& shape) {
-      const auto* path = std::get_if<Path>(&shape);
-      return path && path->meaning.kind == "cross";
-    });
-  };
+  const auto crosses = [](const Drawing& drawing) { return shapes<Path>(drawing, "cross").size(); };
   const auto says = [](const Drawing& drawing, const std::string& words) {
     return std::any_of(drawing.shapes.begin(), drawing.shapes.end(), [&](const Shape& shape) {
       const auto* text = std::get_if<Text>(&shape);
@@ -218,10 +211,7 @@ TEST_CASE("an axis has the unit of its column, and rows without a number are lef
     PlotOptions options;
     options.kinds = {PlotKind::Lines};
     options.y = column;
-    std::vector<std::string> names;
-    for (const Shape& shape : figure(csv, options).shapes)
-      if (const auto* text = std::get_if<Text>(&shape); text && text->kind == "axis") names.push_back(text->text);
-    return names.back();
+    return texts(figure(csv, options), "axis").back();
   };
   CHECK(axis_of("iteration_s") == "time per iteration (s)");
   CHECK(axis_of("efficiency") == "efficiency");

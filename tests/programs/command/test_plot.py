@@ -116,7 +116,7 @@ class Pictures(Case):
         options = {"kind": "columns", "y": "exposed_comm_s", "unit": "ms", "scale": 0.001, "labels": {"workers": "servers", "4": "four"}}
         self.write("sweep.json", {"plot": options})
         texts = self.texts("sweep.csv", "--config", "sweep.json")
-        for text in ("100", "300", "50", "exposed communication (ms)", "servers", "four", "16", "WFBP", "Best found"):
+        for text in ("100", "300", "50", "exposed communication (ms)", "alexnet, by servers", "four, WFBP", "16, Best found", "WFBP"):
             self.assertIn(text, texts)
         self.assertIn("time per iteration (s)", self.texts("sweep.csv", "--kind", "columns"))
 
@@ -194,27 +194,20 @@ class Pictures(Case):
                    "labels": {"sequential": "in order", "others": "random orders", "rows": "orders"}}
         self.write("sweep.json", {"plot": options})
         texts = self.texts("sweep.csv", "--config", "sweep.json")
-        for text in ("in order", "random orders", "orders", "time per iteration (ms)", "320", "Reconstructed profile: layer times are inferred, not measured."):
+        for text in ("in order", "random orders", "orders", "time per iteration (ms)", "320", "Layer times are inferred, not measured: alexnet."):
             self.assertIn(text, texts)
         counts = re.findall(r'class="bar"[^>]*><title>random orders: .*?, (.*?)</title>', self.svg("sweep.csv", "--config", "sweep.json"))
         self.assertEqual(sum(map(float, counts)), 50)  # every row that is not marked, once
         self.assertIn("rows", self.texts("sweep.csv", "--kind", "histogram"))
 
-    def test_trials(self):
-        head = "profile,cluster,strategy,workers,origin,trial"
+    def test_trials_of_a_tuning(self):
         about = "alexnet,c,ddp,8,measured"
-        self.write("one.csv", f"{head},bucket_cap,iteration_s,best_so_far_s\n{about},1,25 MiB,0.3,0.3\n{about},2,1 MiB,0.4,0.3\n{about},3,400 MiB,2,0.3\n")
-        for text in ("alexnet, DDP", "Trial", "Best", "bucket cap", "1 MiB", "25 MiB", "400 MiB", "time per iteration (ms)", "2048"):
-            self.assertIn(text, self.texts("one.csv", "--kind", "trials"))
-        by_number = self.texts("one.csv", "--kind", "trials", "--set", "x=trial")
-        self.assertIn("Best so far", by_number)
-        self.assertIn("trial", by_number)
-        self.write("two.csv", f"{head},partition,credit,iteration_s,best_so_far_s\n{about},1,4 MB,4,0.3,0.3\n{about},2,1 MB,2,0.2,0.2\n")
-        self.assertIn("Best so far", self.texts("two.csv", "--kind", "trials"))
-        self.write("words.csv", f"{head},sharing,iteration_s,best_so_far_s\n{about},1,fair,0.3,0.3\n")
-        self.refuses("words.csv: line 2: sharing", "words.csv", "--kind", "trials")
-        self.write("sweep.csv", SWEEP)
-        self.refuses("sweep.csv: line 1", "sweep.csv", "--kind", "trials")
+        self.write("trials.csv", "profile,cluster,strategy,workers,origin,trial,bucket_cap,iteration_s,best_so_far_s\n"
+                   f"{about},1,25 MiB,0.3,0.3\n{about},2,1 MiB,0.4,0.3\n{about},3,400 MiB,0.2,0.2\n")
+        lines = ("trials.csv", "--kind", "lines", "--set")
+        self.assertEqual([y for _, _, y in self.points(*lines, "x=trial")], [0.3, 0.4, 0.2])
+        self.assertEqual([y for _, _, y in self.points(*lines, "x=trial", "--set", "y=best_so_far_s")], [0.3, 0.3, 0.2])
+        self.assertEqual([x for _, x, _ in self.points(*lines, "x=bucket_cap")], ["25 MiB", "1 MiB", "400 MiB"])
 
     def test_panels_in_several_rows(self):
         self.write("sweep.csv", SWEEP + "".join(SWEEP.partition("\n")[2].replace("alexnet", name) for name in "bcdef"))
@@ -247,7 +240,7 @@ class Pictures(Case):
             self.assertIn(text, texts)
 
     def test_reconstructed_profiles_are_named(self):
-        note = "Reconstructed profile (vgg16): layer times are inferred, not measured."
+        note = "Layer times are inferred, not measured: vgg16."
         self.write("sweep.csv", SWEEP)
         self.write("both.csv", RECONSTRUCTED)
         for kind in SWEEP_KINDS:
@@ -256,7 +249,7 @@ class Pictures(Case):
 
     def test_estimated_profiles_are_named(self):
         self.write("both.csv", RECONSTRUCTED.replace("reconstructed", "estimated"))
-        self.assertIn("Estimated profile (vgg16): layer times are inferred, not measured.", self.texts("both.csv", "--kind", SWEEP_KINDS[0]))
+        self.assertIn("Layer times are inferred, not measured: vgg16.", self.texts("both.csv", "--kind", SWEEP_KINDS[0]))
 
     def test_same_bytes_again(self):
         self.write("sweep.csv", SWEEP)
@@ -329,7 +322,7 @@ class Documentation(unittest.TestCase):
     def test_keys_and_kinds(self):
         text = (ROOT / "docs" / "plots.md").read_text(encoding="utf-8")
         kinds, keys = said()
-        self.assertEqual(kinds, [*SWEEP_KINDS, "trials"])
+        self.assertEqual(kinds, SWEEP_KINDS)
         self.assertEqual(re.findall(r"^\| `(\w+)`", text, re.MULTILINE), [*keys, *kinds])
 
 

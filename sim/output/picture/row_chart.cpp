@@ -1,0 +1,171 @@
+#include "sim/output/picture/row_chart.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "sim/output/picture/axes.hpp"
+#include "sim/output/picture/series_look.hpp"
+#include "sim/output/picture/style.hpp"
+
+namespace allreplay {
+
+namespace {
+
+const Look mark_look{.line = style::ink, .width = 1.6, .dashes = {5, 2.5}};
+
+bool has_bars(const RowChart& chart) {
+  return std::ranges::any_of(chart.rows, [](const ChartRow& row) { return !row.parts.empty(); });
+}
+
+// The least and the greatest number shown.
+std::pair<double, double> extent_of(const RowChart& chart) {
+  double least = std::numeric_limits<double>::infinity(), greatest = -least;
+  const auto add = [&](double value) {
+    if (!std::isfinite(value)) throw std::logic_error("a chart of rows with a number that is not finite");
+    least = std::min(least, value);
+    greatest = std::max(greatest, value);
+  };
+  for (const ChartRow& row : chart.rows) {
+    double end = 0;
+    for (const RowPart& part : row.parts) add(end += part.value);
+    for (const RowDot& dot : row.dots) add(dot.value);
+  }
+  if (chart.mark) add(chart.mark->value);
+  return {least, std::min(greatest, chart.x.to.value_or(greatest))};
+}
+
+double widest(const std::vector<ChartRow>& rows, std::string ChartRow::*text) {
+  double widest = 0;
+  for (const ChartRow& row : rows) widest = std::max(widest, text_width(row.*text, style::text_size));
+  return widest;
+}
+
+double width_of_ends(const RowChart& chart) { return std::max(widest(chart.rows, &ChartRow::end) + 8, style::margin); }
+
+class RowPainter {
+ public:
+  RowPainter(Drawing& drawing, const Box& room, const RowChart& chart)
+      : drawing_(drawing),
+        chart_(chart),
+        names_(std::min(widest(chart.rows, &ChartRow::name), 0.55 * room.width)),
+        field_(field_in(room)),
+        inset_(has_bars(chart) ? 0 : 8),
+        scale_(scale_with_room(chart.x, extent_of(chart), field_.width)) {
+    if (chart.rows.empty() || (has_bars(chart) && chart.x.spacing != Spacing::Linear))
+      throw std::logic_error("a chart without rows, or bars on a logarithmic axis");
+  }
+
+  double paint() {
+    const double bottom = add_axis_below(drawing_, field_, chart_.x, scale_, inset_);
+    for_each_row([&](const ChartRow& row, double y) { add_bar(row, y); });
+    if (chart_.mark)
+      drawing_.add(Path{.points = {{x_of(chart_.mark->value), field_.y}, {x_of(chart_.mark->value), field_.bottom()}},
+                        .look = mark_look,
+                        .meaning = {"mark", chart_.mark->name}});
+    for_each_row([&](const ChartRow& row, double y) {
+      for (const RowDot& dot : row.dots) {
+        add_marker(drawing_, series_look(dot.style), {x_of(dot.value), y}, {"point", dot.title});
+        if (dot.crossed) add_cross(drawing_, {x_of(dot.value), y});
+      }
+    });
+    if (has_bars(chart_))
+      drawing_.add(Path{.points = {{x_of(0), field_.y}, {x_of(0), field_.bottom()}},
+                        .look = {.line = style::ink, .width = 0.8}});
+    return bottom;
+  }
+
+ private:
+  double gap() const { return 0.32 * chart_.row_height; }
+
+  Box field_in(const Box& room) const {
+    const auto groups = std::ranges::count_if(chart_.rows, &ChartRow::starts_group);
+    const double left = names_ + 8;
+    return {room.x + left, room.y, room.width - left - width_of_ends(chart_),
+            chart_.row_height * static_cast<double>(chart_.rows.size()) + gap() * static_cast<double>(groups + 1)};
+  }
+
+  double x_of(double value) const {
+    const double shown = std::min(value, chart_.x.to.value_or(value));
+    return field_.x + inset_ + (field_.width - 2 * inset_) * scale_.share(shown);
+  }
+
+  // Visits each row with the height of its middle, and assigns what is drawn to its series.
+  template <class Visit>
+  void for_each_row(const Visit& visit) {
+    double top = field_.y + gap() / 2;
+    for (const ChartRow& row : chart_.rows) {
+      if (row.starts_group) top += gap();
+      const std::size_t first = drawing_.shapes.size();
+      visit(row, top + chart_.row_height / 2);
+      drawing_.mark_series(row.series, first);
+      top += chart_.row_height;
+    }
+  }
+
+  void add_bar(const ChartRow& row, double y) {
+    const double thickness = chart_.row_height - gap();
+    const auto write = [&](double x, const std::string& text, Align align, const char* kind) {
+      drawing_.add(Text{.at = {x, y + 4}, .text = text, .align = align, .colour = style::ink, .kind = kind});
+    };
+    write(field_.x - 8, fitted(row.name, style::text_size, names_), Align::End, "row");
+    if (!row.dots.empty())
+      drawing_.add(Path{.points = {{field_.x, y}, {field_.right(), y}}, .look = {.line = style::grid, .width = 0.5}});
+    double end = 0;
+    for (const RowPart& part : row.parts) {
+      const auto [left, right] = std::minmax(x_of(end), x_of(end + part.value));
+      end += part.value;
+      if (part.value != 0)
+        drawing_.add(Rectangle{{left, y - thickness / 2, right - left, thickness},
+                               part.look,
+                               {"part", fmt::format("{}, {}: {}", row.name, part.name, chart_.x.label(part.value))}});
+    }
+    if (row.crossed) add_cross(drawing_, {x_of(end) - 7, y});
+    if (!row.end.empty()) write(field_.right() + 8, row.end, Align::Start, "end");
+  }
+
+  Drawing& drawing_;
+  const RowChart& chart_;
+  double names_;  // width
+  Box field_;
+  double inset_;  // distance of dots from the sides of the field
+  Scale scale_;
+};
+
+}  // namespace
+
+std::vector<LegendEntry> legend_of(const RowChart& chart) {
+  std::vector<LegendEntry> legend;
+  for (const ChartRow& row : chart.rows)
+    for (const RowPart& part : row.parts)
+      if (part.value != 0 && part.name != row.name &&
+          std::ranges::find(legend, part.name, &LegendEntry::name) == legend.end())
+        legend.push_back(swatch(part.name, part.look));
+  if (chart.mark && !chart.mark->name.empty())
+    legend.push_back({chart.mark->name, [](Drawing& on, const Box& box) {
+                        const double x = box.x + box.width / 2;
+                        on.add(Path{.points = {{x, box.y - 2}, {x, box.bottom() + 2}}, .look = mark_look});
+                      }});
+  return legend;
+}
+
+double add_row_chart(Drawing& drawing, const Box& room, const RowChart& chart) {
+  return RowPainter(drawing, room, chart).paint();
+}
+
+Drawing draw(const RowChart& chart) {
+  constexpr double least_width = 760, least_field = 340;
+  const double beside = widest(chart.rows, &ChartRow::name) + width_of_ends(chart) + 8;
+  Drawing drawing{.width = std::max(least_width, beside + least_field + 2 * style::margin), .title = chart.title};
+  double top = add_title(drawing, style::margin, chart.title);
+  if (!chart.verdict.empty()) top = add_text(drawing, top + 4, chart.verdict);
+  top = add_legend(drawing, top + 6, legend_of(chart)) + 8;
+  const double bottom = add_row_chart(drawing, {style::margin, top, drawing.width - 2 * style::margin, 0}, chart);
+  drawing.height = add_note(drawing, bottom + 4, chart.note) + style::margin - 4;
+  return drawing;
+}
+
+}  // namespace allreplay
