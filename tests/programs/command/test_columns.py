@@ -18,6 +18,8 @@ SETTING = ("--profile", "resnet20_p102_b128", "--cluster", "k80-10gbe")
 ONE = (*SETTING, "--strategy", "ddp", "--workers", "8")
 JOBS = {"name": "two", "jobs": [str(EXAMPLES / "two_jobs.json")], "searches": [{"stagger": 2}]}
 
+UNITS = {"_s": "s", "_bytes": "B", "_GBps": "GB/s", "_hours": "h", "_usd": "USD", "_kwh": "kWh"}  # by the ending of a key
+
 
 @needs_program
 class Columns(program.Case):
@@ -37,7 +39,7 @@ class Columns(program.Case):
                 self.assertEqual(list(row), ["key", "title", "axis", "unit", "role", "lower_is_better", "about"])
                 self.assertTrue(row["about"] and row["title"] and row["axis"])
                 self.assertEqual(row["role"] == "measure", row["lower_is_better"] is not None)
-                unit = {"_s": "s", "_bytes": "B", "_GBps": "GB/s"}.get(re.search("(_per_s|_s|_bytes|_GBps|)$", key)[1])
+                unit = UNITS.get(re.search(f"(_per_s|{'|'.join(UNITS)}|)$", key)[1])
                 self.assertIn(row["unit"], [unit] if unit else ["", "1", "s", "B", "samples/s", "tokens/s", "as measured"])
 
     def test_json(self):
