@@ -124,6 +124,7 @@ def muon(sweeps):
     whole = {way: [parts(way, profile, workers)[0] / adam(profile, workers) for profile in profiles for workers in sizes] for way in ways}
     best = [percent(parts(exchanged, profile, workers)[0] / adam(profile, workers) - 1) for profile in profiles for workers in sizes]
     alone = [parts(gathered, profile, small)[1] for profile in profiles]
+    passes = [sum(sweeps.rows(config, profile=profile)[0][one] for one in ("forward_s", "backward_s")) for profile in profiles]
     waits = [parts(owned, profile, large)[2] for profile in profiles]
     unfit = not any(parts(replicated, profile, workers)[3] for profile in profiles for workers in sizes)
     return f"""LLaMA-3 8B, and 70B with full recomputation, in bf16 on H100, eight a node behind 400 Gbit/s each; one sequence of 8,192 tokens a GPU, one micro-batch ([estimated](../estimation.md); [Muon](../sharding.md)). The parameters are sharded by
@@ -131,7 +132,7 @@ def muon(sweeps):
 
 {table(["model", "H100", "Adam", *ways], lines)}
 
-- Newton-Schulz of all matrices takes {alone[0]:.1f} s for 8B and {alone[1]:.0f} s for 70B on one GPU, as long as the passes or longer, and no number of workers shortens it where each computes all: `gathered`, what a DTensor's `full_tensor()` does, takes
+- Newton-Schulz of all matrices takes {alone[0]:.1f} s for 8B and {alone[1]:.0f} s for 70B on one GPU, {alone[0] / passes[0]:.1f} and {alone[1] / passes[1]:.1f} times as long as the passes, and no number of workers shortens it where each computes all: `gathered`, what a DTensor's `full_tensor()` does, takes
   {times(min(whole[gathered]))} to {times(max(whole[gathered]))} Adam's iteration.
 - `all-to-all` divides it: {", ".join(best)} more than Adam's iteration in the order of the table. A round takes as long as its largest matrix, and there is at least one.
 - `owned` divides it as well, but its gathers and scatters go through one lane, one matrix after another, each priced as a broadcast among all: on {large} workers that adds {waits[0]:.1f} s and {waits[1]:.0f} s, mostly start-ups. It is for small groups, or for
