@@ -136,6 +136,13 @@ double add_step(Drawing& drawing, const Diagnosis& known, const Box& field, cons
   return top;
 }
 
+double slowest_of(const Diagnosis& known, std::uint32_t replica) {
+  double slowest = 0;
+  for (std::uint32_t stage = 0; stage < known.job.graph.stages; ++stage)
+    slowest = std::max(slowest, known.by_worker[known.job.worker(replica, stage)]);
+  return slowest;
+}
+
 // Returns the index of the step that lost most time.
 std::size_t worst_step(const Diagnosis& known) {
   std::size_t worst = 0;
@@ -151,8 +158,9 @@ Drawing workers_picture(const Diagnosis& known) {
   const double worst = *std::max_element(known.by_worker.begin(), known.by_worker.end());
   const double width = std::clamp((page - names_width - 2 * style::margin) / graph.stages, 1.0, 70.0);
   const double height = std::clamp(700.0 / graph.replicas, 2.0, 24.0);
-  Drawing drawing{.width = std::max(420.0, names_width + 2 * style::margin + width * graph.stages),
-                  .title = "Slowdown by worker: the lesser of its replica's and its stage's"};
+  Drawing drawing{
+      .width = std::max(420.0, names_width + 2 * style::margin + width * graph.stages + (height < 14 ? 100 : 0)),
+      .title = "Slowdown by worker: the lesser of its replica's and its stage's"};
   double top = add_title(drawing, style::margin, drawing.title) + 26;
   const Box map{style::margin + names_width, top, width * graph.stages, height * graph.replicas};
   const auto write = [&](double x, double y, const std::string& text, Align align) {
@@ -179,6 +187,13 @@ Drawing workers_picture(const Diagnosis& known) {
     }
   }
   drawing.add(Rectangle{map, {.line = style::faint_ink}, {}});
+  double free_from = 0;  // rows without room for numbers: names beside the slow ones, as far as they do not touch
+  for (std::uint32_t replica = 0; replica < graph.replicas && height < 14; ++replica) {
+    const double y = map.y + (replica + 0.5) * height + 4, slowest = slowest_of(known, replica);
+    if (slowest < straggling || y < free_from) continue;
+    write(map.right() + 8, y, fmt::format("replica {}: {:.3f}", replica, slowest), Align::Start);
+    free_from = y + 12;
+  }
   std::vector<LegendEntry> legend{swatch("1 and below", {.fill = heat(1, worst), .line = style::grid})};
   if (worst > 1) legend.push_back(swatch(fmt::format("{:.3f}", worst), {.fill = heat(worst, worst)}));
   top = add_legend(drawing, map.bottom() + 8, legend);

@@ -36,8 +36,9 @@ std::vector<ChartRow> rows_of(const PlotPanel& panel, const MakeRow& make) {
   return rows;
 }
 
-// Names the panel, and the column that its groups stand for.
+// Names the panel, and the column that its groups stand for, if there are several.
 std::string title_of(const PlotData& data, const PlotPanel& panel) {
+  if (places_of(panel).names.size() == 1) return panel.title;
   return fmt::format("{}{}by {}", panel.title, panel.title.empty() ? "" : ", ", data.options.axis_name(data.options.x));
 }
 

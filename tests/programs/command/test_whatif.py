@@ -226,7 +226,7 @@ class WhatIf(program.Case):
     def test_the_chart_has_a_bar_for_each_row(self):
         answer = json.loads(output("whatif", *RESNET, "--json", "--plot", "gains.svg", cwd=self.folder))
         drawn = tree.parse(self.folder / "gains.svg").getroot()
-        names = [text.text for text in drawn.iter() if text.get("class") == "bar"]
+        names = [text.text for text in drawn.iter() if text.get("class") == "row"]
         self.assertEqual(sorted(names), sorted([row["change"] for row in rows_of(answer)[1:] if row["workers"] == 16] + ["perfect overlap (the bound)"]))
 
     def test_bad_input_is_one_line(self):
