@@ -245,10 +245,10 @@ TEST_CASE("a plan that says what cannot be is refused in one line, with its plac
 
 TEST_CASE("a plan that would fill the memory is refused before it does") {
   const File file;
-  // Three layers: 2 · 3 · 333,333 passes are just below two million.
+  // Three layers: 2 · 3 · 1,333,333 passes are just below eight million.
   Profile profile = two_layers();
   profile.layers.push_back({"c", Time(1), Time(2)});
-  CHECK(file.complaint(R"({"step": {"accumulate": 333334}, "blocks": [)" + both + "]}", profile) == "/step/accumulate");
+  CHECK(file.complaint(R"({"step": {"accumulate": 1333334}, "blocks": [)" + both + "]}", profile) == "/step/accumulate");
   std::string lanes;
   for (int i = 0; i <= 1000; ++i) lanes += fmt::format(R"({}{{"name": "{}"}})", i > 0 ? "," : "", i);
   CHECK(file.complaint(R"({"blocks": [)" + both + R"(], "lanes": [)" + lanes + R"(], "transfers": []})", profile) ==

@@ -188,14 +188,14 @@ TEST_CASE("messages count once for each way that they take") {
   CHECK(refusal("parameter-server", 5'001, "fluid", R"("adaptive")") == "command line: --fidelity");
 }
 
-TEST_CASE("micro-batches are refused beyond two million passes, or half a million that gather parameters") {
+TEST_CASE("micro-batches are refused beyond eight million passes, or two million that each reduce gradients") {
   Scenario scenario = of_tensors(5, "fsdp2");
-  scenario.options.set("accumulate", "50000", {"command line", "--accumulate"});  // 2 · 5 · 50,000
+  scenario.options.set("accumulate", "200000", {"command line", "--accumulate"});  // 2 · 5 · 200,000
   CHECK(complaint(scenario).empty());
-  scenario.options.set("accumulate", "50001", {"command line", "--accumulate"});
+  scenario.options.set("accumulate", "200001", {"command line", "--accumulate"});
   CHECK(complaint(scenario) == "command line: --accumulate");
   scenario = of_tensors(5, "ddp");
-  scenario.options.set("accumulate", "200001", {"command line", "--accumulate"});  // 2 · 5 · 200,001
+  scenario.options.set("accumulate", "800001", {"command line", "--accumulate"});  // 2 · 5 · 800,001
   CHECK(complaint(scenario) == "command line: --accumulate");
 }
 
