@@ -17,7 +17,7 @@ namespace allreplay {
 
 namespace {
 
-constexpr std::size_t most_causes = 8, most_sizes = 8;  // in a text
+constexpr std::size_t most_causes = 6, most_sizes = 6;  // in a text
 
 std::string_view quantity_of(MeasuredKind kind) {
   switch (kind) {
@@ -151,6 +151,8 @@ JsonValue judgement_json(const Judgement& judgement) {
   json["error"]["differs"] = error.differs;
   for (std::size_t i = 0; i < judgement.causes.size(); ++i) {
     json["causes"].push_back(speed_json(judgement, judgement.causes[i].time_s));
+    if (judgement.measured.kind == MeasuredKind::Iteration)  // of several quantities a text has the measured one
+      json["causes"].back()["time_s"] = judgement.causes[i].time_s;
     add_cause(json["causes"], judgement.causes[i], expected_s, measured_s, i < most_causes);
   }
   json["some_fitted"] = some_fitted(judgement.causes);
@@ -182,12 +184,12 @@ const View& judgement_view() {
       ViewText{"None of these has {error/differs}.", "error/differs"},
       ViewText{},
       ViewTable{.rows = "causes",
-                .columns = {{"each alone would give", "{cause}"},
-                            {"iteration", "{iteration_s}"},
+                .columns = {{"each alone gives", "{cause}"},
+                            {"iteration", "{time_s}"},
                             {"tokens/s", "{tokens_per_s_per_gpu:0}"},
                             {"samples/s", "{samples_per_s_per_gpu:2}"},
                             {"MFU", "{mfu}"},
-                            {"of the gap", "{explains:percent}", "", "fitted|~"},
+                            {"gap", "{explains:percent}", "", "fitted|~"},
                             {"flags", "{own_flags:words}", "", "", true}},
                 .when = "shown"},
       ViewText{"~: its size is fitted to the number, so it ranks as if it missed by the median error.", "some_fitted"},

@@ -54,8 +54,6 @@ void judge_log(Context& context, const JudgeArguments& arguments) {
                                    {&arguments.scenario.profile, "--profile"},
                                    {&arguments.scenario.model, "--model"}})
     if (!text->empty()) throw InputError(argument(flag), "does not change the time of a collective", "leave it out");
-  if (!arguments.scenario.has_cluster())
-    throw InputError(argument("--cluster"), "is required", "a name from `allreplay list clusters`, or a file");
   LogRequest wanted{.format = arguments.format,
                     .time = arguments.time,
                     .place_of_format = argument("--format"),

