@@ -19,10 +19,10 @@ constexpr double tcp_rate = 1.54e9, tcp_start_up = 112e-6;
 constexpr double much_interference = 1.4;  // the most that was measured (arXiv 2507.03114)
 constexpr double much_spread = 0.03;       // of V100 nodes (docs/generated/validation.md, BERT-Large)
 
-std::string times_text(double size) { return fmt::format("{:.3g}", size); }
+std::string times_text(double size) { return fmt::format("{:.4g}", size); }
 std::string duration_text(double seconds) {
-  if (seconds >= 1) return fmt::format("{:.3g} s", seconds);
-  return seconds < 1e-3 ? fmt::format("{:.3g} us", seconds * 1e6) : fmt::format("{:.3g} ms", seconds * 1e3);
+  if (seconds >= 1) return fmt::format("{:.4g} s", seconds);
+  return seconds < 1e-3 ? fmt::format("{:.4g} us", seconds * 1e6) : fmt::format("{:.4g} ms", seconds * 1e3);
 }
 
 FittedCause by_factor(CauseKind kind, const std::string& name, const std::string& flag, const std::string& value,
