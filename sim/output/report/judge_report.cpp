@@ -197,8 +197,7 @@ const View& judgement_view() {
       ViewNotes{},
       ViewList{"left_out", "left out: {.}"},
       ViewText{},
-      ViewText{"To measure next:", "next"},
-      ViewTable{.rows = "next", .columns = {{"why", "{why}"}, {"command", "{command}", "", "", true}}},
+      ViewList{"next", "To measure next: {why}: `{command}`", "", 4},
   }};
   return view;
 }
@@ -326,8 +325,7 @@ const View& log_judgement_view() {
                "some_fitted"},
       ViewList{"left_out", "left out: {.}"},
       ViewText{},
-      ViewText{"To measure next:", "next"},
-      ViewTable{.rows = "next", .columns = {{"why", "{why}"}, {"command", "{command}", "", "", true}}},
+      ViewList{"next", "To measure next: {why}: `{command}`", "", 4},
   }};
   return view;
 }
