@@ -91,7 +91,7 @@ class Sharding(program.Case):
         rows = program.rows_of(self.folder / "s.csv")
         self.assertLess(float(rows[0]["iteration_s"]), float(rows[1]["iteration_s"]))  # megatron, were it not for the memory
         self.assertEqual({row["options"].split("memory=")[1].split(";")[0] for row in rows}, {"81079 MiB"})
-        output("report", "s.csv", "--out", "s.html", cwd=self.folder)
+        output("report", "s.csv", "--config", "s.json", "--out", "s.html", cwd=self.folder)
         page = (self.folder / "s.html").read_text(encoding="utf-8")
         timelines = [re.findall(r'class="heading"[^>]*>([^<:]*): iteration', one) for one in re.findall('<figure class="wide">(.*?)</figure>', page, re.S)]
         self.assertEqual(timelines, [["fsdp2"], ["fsdp2"]])  # what competes: one row each
