@@ -189,7 +189,7 @@ const View& judgement_view() {
                             {"tokens/s", "{tokens_per_s_per_gpu:0}"},
                             {"samples/s", "{samples_per_s_per_gpu:2}"},
                             {"MFU", "{mfu}"},
-                            {"gap", "{explains:percent}", "", "fitted|~"},
+                            {"gap", "{explains:percent}", "", "~ fitted"},
                             {"flags", "{own_flags:words}", "", "", true}},
                 .when = "shown"},
       ViewText{"~: its size is fitted to the number, so it ranks as if it missed by the median error.", "some_fitted"},
@@ -317,13 +317,12 @@ const View& log_judgement_view() {
       ViewText{},
       ViewTable{.rows = "causes",
                 .columns = {{"each alone", "{cause}"},
-                            {"misses by", "{miss:percent}", "", "fitted|~"},
+                            {"misses by", "{miss:percent}", "", "~ fitted"},
                             {"flags", "{own_flags:words}", "", "", true}},
                 .when = "shown"},
       ViewText{"~: its size is fitted to the log. Misses are means over all sizes; `allreplay collective` with the "
                "flags prints the times.",
                "some_fitted"},
-      ViewList{"left_out", "left out: {.}"},
       ViewText{},
       ViewList{"next", "To measure next: {why}: `{command}`", "", 4},
   }};

@@ -92,6 +92,7 @@ const char* const command_lines[] = {
     "--spares 0 --repair 2000s --horizon 100000s --elastic --samples 90M --price 0.45/h",
     "estimate --model llama3-8b --device h100 --batch 1 --tp 2 --host eager",
     "estimate --model mixtral-8x7b --device h100 --batch 1 --ep 2",
+    "estimate --model llama3-8b --device h100 --batch 1 --lora 8",
     "import mine.csv --batch 8 --device H100 --framework PyTorch --source mine --out out.json",
     "export --to chakra --profile resnet50_k80_b16 --cluster k80-10gbe --strategy wfbp --out out.json",
     "jobs placed.json",
