@@ -38,6 +38,7 @@ std::vector<std::string> option_texts() {
   for (const OptionRow& row : option_rows()) {
     const std::string value = row.get(Options());
     const char* otherwise = row.kind == OptionKind::Size       ? "4 MB"
+                            : row.kind == OptionKind::Bucket   ? "4 MB"
                             : row.kind == OptionKind::Duration ? "5 ms"
                             : row.kind == OptionKind::Rate     ? "10 GB/s"
                             : row.kind == OptionKind::Wrap     ? "layer"
