@@ -26,7 +26,7 @@ def require_apart(known, scored):
     known = list(known)
     both = [one for one in scored if any(one is other or (not isinstance(one, dict) and one == other) for other in known)]
     if both:
-        raise ScoredTwice(f"{len(both)} of those scored are also known, such as {both[0]}")
+        raise ScoredTwice(f"{len(both)} rows are fitted and scored: {both[0]}, …")
 
 
 def percent(ratio):
