@@ -89,7 +89,7 @@ TEST_CASE("every known error is plausible, and its name is given once") {
 
 TEST_CASE("a network without Alps' corrections has the errors of data sheets") {
   Network network;
-  network.node = NodeLevel{.workers = 8};
+  network.node.emplace(NodeLevel{.workers = 8});
   network.nccl.emplace();
   CHECK(nearest_collective_errors(network, 16).row == "Alps, all but 4: data sheets");
   CHECK(nearest_collective_errors(network, 8).row == "Alps, 4, 128 and 256: preset");  // one node
