@@ -37,7 +37,7 @@ print(s.get_path('platlib', scheme, {'base': '', 'platbase': '', 'installed_base
 endif()
 
 # --- the library: the modules below the commands in one archive, and the headers that sim/allreplay.hpp leads to
-set(library_modules core engine farm workload cluster estimate collective network pipeline schedule training search interchange experiment)
+set(library_modules core engine farm workload cluster estimate collective network pipeline schedule training search results interchange experiment)
 add_library(allreplay_library STATIC)
 foreach(module ${library_modules})
   target_sources(allreplay_library PRIVATE $<TARGET_OBJECTS:allreplay_${module}>)

@@ -168,7 +168,7 @@ class Hostile(unittest.TestCase):
         self.refused("whatif", "--profile", "p.csv", "--cluster", "c.json", "--workers", "16777216", "--strategy", "wfbp", says=": ")
         self.refused("codec", "--codec", "topk", "--elements", str(2**25 + 1), says="33554432")
         self.refused("export", "--profile", "p.csv", "--to", "chakra", "--per-worker", "--workers", "10001", "--out", "t", says=": ")
-        self.refused("run", *RUN[1:5], "--strategy", "fsdp2", "--accumulate", "125001", says=": ")
+        self.refused("run", *RUN[1:5], "--strategy", "fsdp2", "--accumulate", "500001", says=": ")
 
     def test_many_constants(self):
         head = "profile,cluster,workers,strategy,group,calibrate,iteration_s\n"
@@ -295,10 +295,10 @@ class Hostile(unittest.TestCase):
         text = (self.folder / "o.csv").read_text(encoding="utf-8")
         for name in ("secret.json", str(self.folder / "secret.json"), "/etc/hostname", "../secret.json"):
             self.write("evil.csv", text.replace("\np,", f"\n{name},"))
-            done = self.run_program("report", "evil.csv", "--out", "r.html")
+            done = self.run_program("report", "evil.csv", "--config", "s.json", "--out", "r.html")
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertNotIn(b"read:", done.stderr)  # what a parser says of the first characters
-            self.assertIn(b"there is no profile", done.stderr)
+            self.assertIn(b"the configuration has no such row", done.stderr)
 
     # --- streams -----------------------------------------------------------------------------------------------------
 

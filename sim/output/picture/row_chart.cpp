@@ -116,7 +116,7 @@ class RowPainter {
       drawing_.add(Path{.points = {{field_.x, y}, {field_.right(), y}}, .look = {.line = style::grid, .width = 0.5}});
     double end = 0;
     for (const RowPart& part : row.parts) {
-      const auto [left, right] = std::minmax(x_of(end), x_of(end + part.value));
+      const auto [left, right] = std::minmax({x_of(end), x_of(end + part.value)});
       end += part.value;
       if (part.value != 0)
         drawing_.add(Rectangle{{left, y - thickness / 2, right - left, thickness},

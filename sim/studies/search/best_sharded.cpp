@@ -39,7 +39,11 @@ class UnitSearch {
   }
 
   Candidate run() {
-    for (const Scenario& other : others_) consider(other.strategy->plan(request(other.options.strategy)));
+    for (const Scenario& other : others_) {
+      Plan plan = other.strategy->plan(request(other.options.strategy));
+      const Job prepared = as_searched(prepared_for(plan, job_));  // it may have calls that fsdp2 has not
+      consider(std::move(plan), prepared);
+    }
     if (is_given("wrap"))
       each_setting({.begins = begins()}, [&](const UnitChoice& choice) {
         if (!done()) consider(choice);
@@ -63,9 +67,9 @@ class UnitSearch {
     return {profile_, price_of_blocks(job_), options, true, scenario_.workers};
   }
 
-  PlanCost consider(Plan plan) {
+  PlanCost consider(Plan plan, const Job& job) {
     replayed_ += plan.program().size() + plan.transfers.size();
-    const Candidate one = replayed(replay_job_, std::move(plan));
+    const Candidate one = replayed(job, std::move(plan));
     const auto place = std::find_if(finalists_.begin(), finalists_.end(),
                                     [&](const Candidate& other) { return one.cost.better_than(other.cost); });
     if (place != finalists_.end() || finalists_.size() < most_finalists) finalists_.insert(place, one);
@@ -83,7 +87,7 @@ class UnitSearch {
     options.fsdp.reduce_buffers = choice.reduce_buffers;
     options.fsdp.reduce = choice.reduce;
     options.fsdp.separate_lanes = choice.separate_lanes;
-    return consider(plan_fsdp2(request(options)));
+    return consider(plan_fsdp2(request(options)), replay_job_);
   }
 
   // Returns the first layer of each unmerged unit.

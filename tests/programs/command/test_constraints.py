@@ -46,7 +46,7 @@ NEEDS = {
     "iterations": ["--cluster", "jitter.json"],
 }
 # What a row of `whatif` asks is what it changes.
-ASKS = {"accumulate": "micro-batches", "gradient_dtype": "fp16 gradients", "zero": "DDP|FSDP|'s best"}
+ASKS = {"accumulate": "micro-batches", "host_block": "host floor", "host_step": "step's overhead", "gradient_dtype": "fp16 gradients", "zero": "DDP|FSDP|'s best"}
 NETWORK = {"node": {"workers": 4, "alpha": "1 us", "bandwidth": "20 GB/s"}, "alpha": "5 us", "bandwidth": "50 Gbit/s"}
 
 
