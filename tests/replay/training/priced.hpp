@@ -40,9 +40,9 @@ inline std::string course_of(const allreplay::Result& result, const allreplay::P
   };
   for (std::size_t place = 0; place < plan.program().size(); ++place) {
     const Work& work = plan.program()[place];
-    constexpr const char* letters[] = {"B", "",  "",  "F", "U", "H",
-                                       "C", "c", "D", "Q", "N", "O"};  // as Activity has them
-    const bool block = work.kind > Activity::Update;
+    constexpr const char* letters[] = {"B", "",  "",  "F", "U", "H", "C",
+                                       "c", "D", "Q", "N", "O", ""};  // as Activity has them
+    const bool block = work.kind > Activity::Update && work.kind != Activity::Mark;
     add(letters[static_cast<std::size_t>(work.kind)] + (block                     ? layer(plan.blocks[work.item])
                                                         : work.item == everything ? ""
                                                                                   : std::to_string(work.item + 1)),
