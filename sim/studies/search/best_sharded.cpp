@@ -41,7 +41,7 @@ class UnitSearch {
   Candidate run() {
     for (const Scenario& other : others_) {
       Plan plan = other.strategy->plan(request(other.options.strategy));
-      const Job prepared = as_searched(prepared_for(plan, job_));  // it may have calls that fsdp2 has not
+      const Job prepared = as_searched(prepared_for(plan, job_));  // its calls may differ from those of fsdp2
       consider(std::move(plan), prepared);
     }
     if (is_given("wrap"))
