@@ -11,7 +11,7 @@ void add_names(JsonValue& row, const ScenarioLabels& labels, std::size_t place) 
   for (const std::string_view name : named_by)
     if (name == "strategy" || labels.differs_by(name)) {
       const std::string& value = labels.name(place, name);
-      row["names"][name] = value.empty() ? "pp 1" : value;
+      row["names"][name] = value.empty() ? "data parallel" : value;
     }
 }
 

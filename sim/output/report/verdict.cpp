@@ -132,9 +132,13 @@ JsonValue verdict_of(const std::vector<Racer>& ranked, std::size_t tied, bool pe
   }
   if (fastest != &winner) json["fastest"] = pace_of(*fastest, "name", per_sample);
   if (!ties.items().empty()) json["ties"] = std::move(ties);
-  if (tied < ranked.size() && ranked[tied].fits) {
-    json["next"] = pace_of(ranked[tied], "name", per_sample);
-    json["next"]["times"] = ranked[tied].equal_work_s / winner.equal_work_s;
+  for (std::size_t i = tied; i < ranked.size() && ranked[i].fits; ++i) {
+    // Beyond the tie only racers that leave too little memory free are faster.
+    const double times = ranked[i].equal_work_s / winner.equal_work_s;
+    const char* key = times < 1 ? "crowded" : "next";
+    if (json.contains(key)) continue;
+    json[key] = pace_of(ranked[i], "name", per_sample);
+    json[key]["times"] = times;
   }
   if (doubt) add_doubt(ranked, *doubt, json);
   return json;
@@ -178,6 +182,8 @@ const View& verdict_view() {
                   "Run {winner}[ on {workers} workers][ in {fidelity}][ (of {group})]: [{iteration_s}][{samples_per_s} "
                   "samples/s][{batches_per_s} micro-batches/s][ ({above_bound_share} above its lower bound)][; "
                   "{fastest/name} is faster, but less simple to run or short of memory][. Within the tie: {ties}][. "
+                  "{crowded/name} takes {crowded/times:portion} of that time, but leaves less memory free than "
+                  "--headroom asks for][. "
                   "Next: {next/name}, {next/times:longer}].") +
               doubt_text("doubt"),
           .most = 8},

@@ -206,7 +206,7 @@ class Complaints {
     for (const auto& [why, candidates] : all_) {
       std::vector<std::string> each;
       for (const std::size_t one : candidates) each.push_back(labels.label(one));
-      console.warn(left_out(listed(each, 4), why, true));
+      console.warn(left_out(listed(each, 4), why, each.size() > 1));
     }
   }
 
@@ -287,7 +287,7 @@ void execute(Context& context, const CompareArguments& arguments) {
   comparison.training = arguments.training.training();
   auto& [outcomes, references, rule, by_offer, training] = comparison;
   const Candidates candidates = candidates_of(context.inputs, arguments);
-  for (const Scenario& one : candidates.scenarios) require_countable(training, one.profile);
+  require_countable(training, candidates.scenarios);
   note_left_out(context.console, candidates.left_out);
   candidates.options.tell(context.console);
   for (const auto& [workers, why] : candidates.impossible)

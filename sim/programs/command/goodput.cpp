@@ -41,7 +41,7 @@ void execute(Context& context, const GoodputArguments& arguments) {
   Library library(context.inputs);
   const Request request = arguments.scenario.request(arguments.strategy, arguments.plan);
   Scenario scenario = library.resolve(request);
-  require_countable(training, scenario.profile);
+  require_countable(training, {&scenario, 1});
   const Outcome outcome = run_with_progress(context.console, std::move(scenario));
   context.console.warn(outcome.result.warning);
   warn_of_idle_options(context.console, arguments.scenario, {&outcome, 1});

@@ -160,7 +160,7 @@ void recommend_and_print(Context& context, const RecommendArguments& arguments, 
   const double line = efficiency_line(arguments);
   const Training training = arguments.training.training();
   const RecommendTask task = task_of(context.inputs, arguments);
-  require_countable(training, task.sizes.front().front().profile);
+  require_countable(training, {&task.sizes.front().front(), 1});
   note_left_out(context.console, task.left_out);
   task.options.tell(context.console);
   for (const auto& [workers, why] : task.impossible)

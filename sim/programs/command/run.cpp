@@ -47,7 +47,7 @@ void execute(Context& context, const RunArguments& arguments) {
   const Training training = arguments.training.training();
   Library library(context.inputs);
   Scenario scenario = library.resolve(arguments.scenario.request(arguments.strategy, arguments.plan));
-  require_countable(training, scenario.profile);
+  require_countable(training, {&scenario, 1});
   Outcome outcome = run_with_progress(context.console, std::move(scenario));
   std::optional<LinkUsage> usage;
   if (arguments.links || !arguments.plot.empty())

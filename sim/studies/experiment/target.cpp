@@ -18,7 +18,10 @@ namespace {
 double share(std::string_view text, const SourceLocation& place) {
   const bool percent = text.ends_with('%');
   if (percent) text.remove_suffix(1);
-  return parse_number(trim(text), place) / (percent ? 100 : 1);
+  const double number = parse_number(trim(text), place);
+  if (!percent && number > 1)
+    throw InputError(place, fmt::format("{} is {:.0f} %", trim(text), 100 * number), fmt::format("{}%", trim(text)));
+  return number / (percent ? 100 : 1);
 }
 
 double amount(std::string_view text, const SourceLocation& place) { return parse_amount(text, "", place); }

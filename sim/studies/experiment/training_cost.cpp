@@ -1,5 +1,6 @@
 #include "sim/studies/experiment/training_cost.hpp"
 
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 
@@ -50,10 +51,13 @@ double usd_per_hour(std::string_view text, const SourceLocation& place) {
 }
 
 // The price on the cluster, whose name may be followed by changes: "k80-10gbe (bandwidth x2)".
+bool is_for(const GpuPrice& price, const std::string& cluster) {
+  return price.cluster.empty() || cluster == price.cluster || cluster.starts_with(price.cluster + " (");
+}
+
 std::optional<double> price_on(const std::string& cluster, const std::vector<GpuPrice>& prices) {
   for (const GpuPrice& one : prices)
-    if (one.cluster.empty() || cluster == one.cluster || cluster.starts_with(one.cluster + " ("))
-      return one.usd_per_hour;
+    if (is_for(one, cluster)) return one.usd_per_hour;
   return std::nullopt;
 }
 
@@ -91,13 +95,22 @@ std::vector<GpuPrice> parse_prices(std::string_view text, const SourceLocation& 
   return prices;
 }
 
-void require_countable(const Training& training, const Profile& profile) {
+void require_countable(const Training& training, std::span<const Scenario> scenarios) {
   if (!training.is_asked()) return;
   const SourceLocation place{"command line", training.in_tokens ? "--tokens" : "--samples"};
-  if (!profile.batch_size)
-    throw InputError(place, fmt::format("{} has no batch size", profile.name), "a profile with \"batch_size\"");
-  if (training.in_tokens && !profile.tokens_per_sample)
-    throw InputError(place, fmt::format("the samples of {} are not tokens", profile.name), "--samples N");
+  std::vector<std::string> clusters;
+  for (const Scenario& one : scenarios) {
+    const Profile& profile = one.profile;
+    if (!profile.batch_size)
+      throw InputError(place, fmt::format("{} has no batch size", profile.name), "a profile with \"batch_size\"");
+    if (training.in_tokens && !profile.tokens_per_sample)
+      throw InputError(place, fmt::format("the samples of {} are not tokens", profile.name), "--samples N");
+    clusters.push_back(one.cluster.name);
+  }
+  for (const GpuPrice& price : training.prices)
+    if (std::none_of(clusters.begin(), clusters.end(), [&](const std::string& one) { return is_for(price, one); }))
+      throw InputError({"command line", "--price"}, fmt::format("'{}' is none of the clusters", price.cluster),
+                       suggest(price.cluster, clusters));
 }
 
 TrainingCost cost_of(const Training& training, const Outcome& outcome, double useful) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,8 +51,9 @@ double parse_amount(std::string_view text, std::string_view unit, const SourceLo
 /// Parses "2.5/h" or "2.5", for every cluster, or "a=2.5/h,b=1.2/h". Throws InputError.
 std::vector<GpuPrice> parse_prices(std::string_view text, const SourceLocation& place);
 
-/// Throws InputError if the profile does not say how many tokens or samples an iteration has.
-void require_countable(const Training& training, const Profile& profile);
+/// Throws InputError if a profile does not say how many tokens or samples an iteration has, or if a price is that of none
+/// of the clusters.
+void require_countable(const Training& training, std::span<const Scenario> scenarios);
 
 /// Returns the cost of the outcome's training if the part `useful` of its throughput is left. REQUIRES: is_asked(),
 /// require_countable().

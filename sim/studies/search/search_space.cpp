@@ -109,6 +109,15 @@ Values outer_shardings(const Scenario& scenario) {
 
 Values bucket_ops(const Scenario&) { return {"all-reduce", "reduce-scatter"}; }
 
+bool is_possible(const Scenario& scenario) {
+  try {
+    require_possible(scenario);
+    return true;
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
 // Returns 0, for all workers, and the smallest possible sizes of groups of whole nodes.
 Values groups(const Scenario& scenario) {
   const Network& network = scenario.cluster.network;
@@ -121,12 +130,19 @@ Values groups(const Scenario& scenario) {
     if (scenario.workers % size != 0 || size % node != 0) continue;
     Scenario grouped = scenario;
     grouped.options.strategy.sharding.shard_group = size;
-    try {
-      require_possible(grouped);
-    } catch (const InputError&) {
-      continue;
-    }
-    values.push_back(std::to_string(size));
+    if (is_possible(grouped)) values.push_back(std::to_string(size));
+  }
+  return values;
+}
+
+// Returns the ways to share Muon's matrices that suit the strategy, its default first.
+Values muon_spreads_for(const Scenario& scenario) {
+  if (scenario.options.strategy.muon.optimizer != StepOptimizer::Muon) return {};
+  Values values;
+  for (const std::string& word : option_named("muon")->words) {
+    Scenario spread = scenario;
+    spread.options.set("muon", word, {});
+    if (is_possible(spread)) values.push_back(word);
   }
   return values;
 }
@@ -143,6 +159,7 @@ constexpr Choice tuned_choices[] = {{"wrap", wraps},
                                     {"bucket_op", bucket_ops},
                                     {"double_buffer", buffers},
                                     {"outer", outer_shardings},
+                                    {"muon", muon_spreads_for},
                                     {"shard_group", groups}};
 
 bool is_of_the_step(std::string_view option) {
@@ -222,7 +239,9 @@ std::vector<Range> default_ranges(const Scenario& scenario) {
   for (const Choice& choice : tuned_choices) {
     const std::string option(choice.option);
     const bool planned = !scenario.strategy->searched();
-    const bool read = option == "shard_group" ? planned && takes_groups(scenario) : reads(*scenario.strategy, option);
+    const bool read = option == "shard_group" ? planned && takes_groups(scenario)
+                      : option == "muon"      ? planned
+                                              : reads(*scenario.strategy, option);
     if (!read || given(option) || is_fixed_in_pipelines(scenario, option)) continue;
     Values values = choice.values(scenario);
     if (values.size() > 1)

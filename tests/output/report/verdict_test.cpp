@@ -102,5 +102,11 @@ TEST_CASE("a verdict has the winner, what ties with it, and the first that does 
   CHECK(json.at("fastest").at("name").text() == "wfbp");
   CHECK(json.at("ties").dump() == R"(["wfbp"])");
   CHECK(json.at("next").at("times").number() == Approx(0.2 / 0.101));
+  CHECK_FALSE(json.contains("crowded"));
+  // Without a tie only what leaves too little memory free can be faster than the winner.
+  const JsonValue crowded = verdict_of({racer("fsdp2", 0.12), racer("megatron", 0.09), racer("ddp", 0.15)}, 1, false);
+  CHECK(crowded.at("crowded").at("name").text() == "megatron");
+  CHECK(crowded.at("crowded").at("times").number() == Approx(0.75));
+  CHECK(crowded.at("next").at("name").text() == "ddp");
   CHECK(verdict_of({racer("ddp", 1)}, 0, false).dump() == R"({"nothing_fits":true})");
 }

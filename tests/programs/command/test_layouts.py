@@ -139,7 +139,7 @@ class Layouts(program.Case):
         words = ["compare", "-p", profile, *CLUSTER, "-n", 16, "-s", "ddp", "--pp", "1,2", "--schedule", "1f1b,gpipe", "--micro-batches", 4]
         self.assertEqual([row.get("pp", 1) for row in self.json_of(*words)], [1, 2, 2])
         screen = output(*words)
-        self.assertIn("\npp 1 ", screen)
+        self.assertIn("\ndata parallel ", screen)
         self.assertIn("samples/s", " ".join(screen.split()))
 
     def test_efficiency_is_over_as_many_samples(self):

@@ -98,17 +98,22 @@ TEST_CASE("prices are per GPU-hour, of all clusters or of each") {
 }
 
 TEST_CASE("a training in tokens needs a profile of tokens, and either a batch size") {
-  Profile profile;
-  const auto place = [&](const Training& training) {
-    return error_place([&] { require_countable(training, profile); });
+  Scenario scenario;
+  const auto place = [&](const Training& training, const Profile& profile) {
+    scenario.profile = profile;
+    return error_place([&] { require_countable(training, {&scenario, 1}); });
   };
-  CHECK(place({.amount = 1e9, .in_tokens = false}) == "command line: --samples");
+  Profile profile;
+  CHECK(place({.amount = 1e9, .in_tokens = false}, profile) == "command line: --samples");
+  CHECK(place({}, profile).empty());  // nothing was asked
   profile.batch_size = 4;
-  CHECK_NOTHROW(require_countable({.amount = 1e9, .in_tokens = false}, profile));
-  CHECK(place({.amount = 1e9}) == "command line: --tokens");
+  CHECK(place({.amount = 1e9, .in_tokens = false}, profile).empty());
+  CHECK(place({.amount = 1e9}, profile) == "command line: --tokens");
   profile.tokens_per_sample = 8192;
-  CHECK_NOTHROW(require_countable({.amount = 1e9}, profile));
-  CHECK_NOTHROW(require_countable({}, Profile()));  // nothing was asked
+  CHECK(place({.amount = 1e9}, profile).empty());
+  scenario.cluster.name = "dgx (bandwidth x2)";
+  CHECK(place({.amount = 1e9, .prices = {{"dgx", 2}}}, profile).empty());
+  CHECK(place({.amount = 1e9, .prices = {{"dgx", 2}, {"h100", 3}}}, profile) == "command line: --price");
 }
 
 TEST_CASE("a cluster's price also counts for its changed versions; a name that only begins like it has none") {
