@@ -112,6 +112,39 @@ class Structure(unittest.TestCase):
         self.assertEqual([file for file in files if file not in listed], [])
 
 
+MOST_LINES_OF_FILE, MOST_LINES_OF_FUNCTION = 450, 60
+
+
+def functions(lines):
+    """(line, number of lines) of every block that ends with a brace alone; in formatted sources what it contains is indented more than its first
+    line. A table, from `= {`, `return {` or `all{` on, counts as one line: it is data."""
+    indent = [len(line) - len(line.lstrip()) if line and line[0] != "#" else 1000 for line in lines]
+    in_table = [0] * len(lines)
+    for first, line in enumerate(lines):
+        if re.search(r"(= |return |\w)\{$", line):
+            last = next(i for i in range(first + 1, len(lines)) if indent[i] <= indent[first])
+            in_table[first + 1:last + 1] = [1] * (last - first)
+    for last, line in enumerate(lines):
+        if line.strip() == "}":
+            first = next(i for i in range(last - 1, -1, -1) if indent[i] <= indent[last])
+            yield first + 1, last + 1 - first - sum(in_table[first:last + 1])
+
+
+class Sizes(unittest.TestCase):
+    def test_files_and_functions_are_short(self):
+        for path in sorted(SIM.rglob("*.[ch]pp")):
+            lines = path.read_text(encoding="utf-8").splitlines()
+            with self.subTest(source=str(path.relative_to(ROOT))):
+                self.assertLessEqual(len(lines), MOST_LINES_OF_FILE, "right: two files, or less")
+                self.assertEqual([at for at, length in functions(lines) if length > MOST_LINES_OF_FUNCTION], [], "right: functions that are read at a glance")
+
+    def test_the_check_finds_them(self):
+        body = [f"  step({i});" for i in range(59)]
+        table = ["  static const Row rows[] = {", *(f"      {{{i}}}," for i in range(100)), "  };", "  return rows;"]
+        source = ["int f(int a,", "      int b)", "    : c(a) {", *body, "}", "", "Rows g() {", *table, "}"]
+        self.assertEqual(list(functions(source)), [(1, 63), (65, 4)])
+
+
 class Release(unittest.TestCase):
     def test_one_version(self):
         """The version that is built is the newest that the changelog describes, is cited by, and the library's example asks for."""

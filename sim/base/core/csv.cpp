@@ -26,14 +26,19 @@ void require_text(std::string_view text, const std::string& file) {
 }  // namespace
 
 std::vector<CsvRow> parse_csv(std::string_view text, const std::string& file) {
+  std::vector<CsvRow> rows;
+  parse_csv(text, file, [&](CsvRow& row) { rows.push_back(std::move(row)); });
+  return rows;
+}
+
+void parse_csv(std::string_view text, const std::string& file, const std::function<void(CsvRow& row)>& each) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // the byte order mark that spreadsheets write
   require_text(text, file);
-  std::vector<CsvRow> rows;
   CsvRow row{1, {}};
   std::string field;
   int line = 1, opened = 0;
   bool quoted = false;
-  std::size_t fields = 0;
+  std::size_t rows = 0, fields = 0;
   const auto end_field = [&] {
     row.fields.push_back(std::move(field));
     field.clear();
@@ -42,11 +47,14 @@ std::vector<CsvRow> parse_csv(std::string_view text, const std::string& file) {
                        "a smaller file");
   };
   const auto end_row = [&] {
-    if (rows.size() == most_rows)
+    if (rows == most_rows)
       throw InputError({file, fmt::format("line {}", line)}, fmt::format("is after {} rows", most_rows),
                        "a smaller file");
     end_field();
-    if (row.fields.size() > 1 || !row.fields[0].empty()) rows.push_back(std::move(row));
+    if (row.fields.size() > 1 || !row.fields[0].empty()) {
+      each(row);
+      ++rows;
+    }
     row = {line, {}};
   };
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -72,7 +80,6 @@ std::vector<CsvRow> parse_csv(std::string_view text, const std::string& file) {
   }
   if (quoted) throw InputError({file, fmt::format("line {}", opened)}, "a quote is never closed", "close it with \"");
   end_row();
-  return rows;
 }
 
 std::string csv_field(std::string_view value) {

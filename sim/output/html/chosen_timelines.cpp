@@ -29,11 +29,11 @@ class Simulator {
       const auto scenario = in_sweep(row);
       if (!scenario) return std::string("the configuration has no such row");
       Outcome outcome = run(*scenario);
-      if (const double now = outcome.result.metrics.iteration_s; now != row.metrics.iteration_s)
+      if (const double now = outcome.result.metrics.iteration_s; now != row.iteration_s)
         return fmt::format(
             "an iteration now takes {}, but the CSV says {}: the profile, the cluster or the program has changed since "
             "the sweep",
-            format_duration(now), format_duration(row.metrics.iteration_s));
+            format_duration(now), format_duration(row.iteration_s));
       return outcome;
     } catch (const InputError& error) {
       return std::string(error.what());

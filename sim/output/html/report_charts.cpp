@@ -44,7 +44,8 @@ ResultTable table_of(const SweepResult& result) {
   table.columns.insert(table.columns.end(), {series_column, network_column, scaling_column});
   for (const ResultRow& row : result.rows) {
     ResultLine line = row;
-    line.cells.insert(line.cells.end(), {row.series, row.network, fmt::format("{}", row.relative_efficiency)});
+    for (const std::string& text : {row.series, row.network, fmt::format("{}", row.relative_efficiency)})
+      line.cells.push_back(text);
     table.rows.push_back(std::move(line));
   }
   return plot_table(std::move(table));
@@ -52,7 +53,7 @@ ResultTable table_of(const SweepResult& result) {
 
 std::set<std::string> values_of(const ResultTable& table, const std::string& column) {
   std::set<std::string> values;
-  for (const ResultLine& row : table.rows) values.insert(table.text(row, column));
+  for (const ResultLine& row : table.rows) values.emplace(table.text(row, column));
   return values;
 }
 

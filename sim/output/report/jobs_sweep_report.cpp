@@ -26,7 +26,7 @@ std::vector<std::string> identifying_keys() {
 std::vector<std::string> identifying_columns(const ResultTable& result, const JobLines& rows, bool differ) {
   std::vector<std::string> names;
   for (const std::string& name : identifying_keys()) {
-    const std::string& first = result.text(*rows.front(), name);
+    const std::string_view first = result.text(*rows.front(), name);
     const bool same =
         std::all_of(rows.begin(), rows.end(), [&](const ResultLine* row) { return result.text(*row, name) == first; });
     if (same != differ) names.push_back(name);
@@ -37,7 +37,7 @@ std::vector<std::string> identifying_columns(const ResultTable& result, const Jo
 JsonValue values_of(const ResultTable& result, const ResultLine& row, const std::vector<std::string>& names) {
   auto values = JsonValue::object();
   for (const std::string& name : names)
-    if (const std::string& value = result.text(row, name); !value.empty()) values[name] = value;
+    if (const std::string_view value = result.text(row, name); !value.empty()) values[name] = value;
   return values;
 }
 
@@ -57,7 +57,7 @@ JsonValue rows_of(const ResultTable& result, const JobLines& lines) {
 std::map<std::string, JobLines> runs_by_file(const ResultTable& result, const JobLines& lines) {
   std::map<std::string, JobLines> files;
   for (const ResultLine* line : lines) {
-    JobLines& runs = files[result.text(*line, "jobs")];
+    JobLines& runs = files[std::string(result.text(*line, "jobs"))];
     if (runs.empty() || result.text(*line, "job") == result.text(*runs.front(), "job")) runs.push_back(line);
   }
   return files;
@@ -87,7 +87,7 @@ JsonValue jobs_sweep_document(const ResultTable& result) {
   std::map<std::string, std::string> origin_by_profile;
   for (const ResultLine& row : result.rows) {
     lines.push_back(&row);
-    origin_by_profile[result.text(row, "profile")] = result.text(row, "origin");
+    origin_by_profile[std::string(result.text(row, "profile"))] = result.text(row, "origin");
   }
   JsonValue document{{"rows", rows_of(result, lines)},
                      {"same", values_of(result, *lines.front(), identifying_columns(result, lines, false))},

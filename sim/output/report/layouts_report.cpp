@@ -79,16 +79,13 @@ void add_shares(JsonValue& row, const Outcome& outcome) {
   if (m.straggler_s != 0) share("straggler_share", m.straggler_s);
 }
 
+// All layouts have the same samples in an iteration, and none a lower bound.
 Racer racer_of(const LayoutTrial& trial, std::size_t number) {
-  const Metrics& m = trial.outcome.result.metrics;
-  return {.name = fmt::format("layout {}", number),
-          .iteration_s = m.iteration_s,
-          .samples_per_s = {},
-          .lower_bound_s = {},
-          .equal_work_s = m.iteration_s,
-          .fits = fits(trial),
-          .doubted_s = trial.outcome.result.doubted_s,
-          .doubted_equal_work_s = trial.outcome.result.doubted_s};
+  Racer racer = racer_of(trial.outcome, fmt::format("layout {}", number));
+  racer.lower_bound_s.reset();
+  racer.equal_work_s = racer.iteration_s;
+  racer.doubted_equal_work_s = racer.doubted_s;
+  return racer;
 }
 
 // The fastest layout of each framework, with what it takes to run it.

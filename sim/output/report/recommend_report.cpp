@@ -68,22 +68,10 @@ JsonValue row_json(const Advice& advice, const WinningRule& rule, const Training
   return json;
 }
 
-Racer racer_of(const Advice& one) {
-  const Metrics& m = metrics(one);
-  return {.name = name_of(one),
-          .iteration_s = m.iteration_s,
-          .samples_per_s = {},
-          .lower_bound_s = m.lower_bound_s,
-          .equal_work_s = seconds_of_equal_work(one.tuned),
-          .fits = fits(one),
-          .doubted_s = one.tuned.result.doubted_s,
-          .doubted_equal_work_s = doubted_seconds_of_equal_work(one.tuned)};
-}
-
 // A verdict with what it takes to run the winner.
 JsonValue advice_json(const std::vector<const Advice*>& ranked, std::size_t tied, const WinningRule& rule) {
   std::vector<Racer> racers;
-  for (const Advice* one : ranked) racers.push_back(racer_of(*one));
+  for (const Advice* one : ranked) racers.push_back(racer_of(one->tuned, name_of(*one)));
   const Advice& best = *ranked.front();
   JsonValue json = verdict_of(racers, tied, false, doubt_on(best.tuned.scenario, rule));
   json["saves_share"] = std::max(0.0, 1 - metrics(best).iteration_s / best.given_s);

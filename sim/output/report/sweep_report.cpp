@@ -49,7 +49,7 @@ std::vector<Standing> standings_of(const SweepResult& result) {
 }
 
 // A cell of the CSV; null if it is empty.
-JsonValue value_of(const std::string& column, const std::string& text) {
+JsonValue value_of(const std::string& column, std::string_view text) {
   if (text.empty()) return nullptr;
   const Column* known = find_row_column(column);
   return known && known->is_number() ? JsonValue(parse_number(text, {"", column})) : JsonValue(text);
@@ -89,10 +89,10 @@ JsonValue rows_of(const SweepResult& result, const ScenarioLabels& labels) {
 
 Racer racer_of(const ResultRow& row) {
   return {.name = row.series,
-          .iteration_s = row.metrics.iteration_s,
-          .batches_per_s = row.batches / row.metrics.iteration_s,
-          .samples_per_s = row.metrics.samples_per_s,
-          .lower_bound_s = row.metrics.lower_bound_s,
+          .iteration_s = row.iteration_s,
+          .batches_per_s = row.batches / row.iteration_s,
+          .samples_per_s = row.samples_per_s,
+          .lower_bound_s = row.lower_bound_s,
           .equal_work_s = row.seconds_of_equal_work(),
           .fits = row.fits,
           .doubted_s = row.doubted_s,

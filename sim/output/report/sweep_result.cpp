@@ -35,7 +35,7 @@ class Reader {
   ResultRow read(const ResultLine& line) const {
     for (const Column& column : columns())
       if (column.is_number() && has(column.key)) number(line, column.key);
-    ResultRow row{line};
+    ResultRow row;
     row.profile = text(line, "profile");
     row.cluster = text(line, "cluster");
     row.routing = text(line, "routing");
@@ -45,23 +45,17 @@ class Reader {
     row.fidelity = text(line, "fidelity");
     row.origin = text(line, "origin");
     row.codec = text(line, "codec");
-    row.options = row.distinctions = options(line);
-    for (std::size_t i = 0; i < table_.columns.size(); ++i)  // unknown columns, of a later version
-      if (!find_row_column(table_.columns[i])) row.distinctions.emplace_back(table_.columns[i], line.cells[i]);
+    row.options = options(line);
     row.workers = parse_integer(text(line, "workers"), 1, most_workers, table_.place_of(line, "workers"));
-    row.metrics.iteration_s = *number(line, "iteration_s");
-    if (row.metrics.iteration_s <= 0)
+    row.iteration_s = *number(line, "iteration_s");
+    if (row.iteration_s <= 0)
       throw InputError(table_.place_of(line, "iteration_s"), "is " + text(line, "iteration_s"), "a time above 0");
-    row.metrics.exposed_comm_s = *number(line, "exposed_comm_s");
-    row.metrics.straggler_s = number(line, "straggler_s").value_or(0);
-    row.metrics.collectives = std::llround(*number(line, "collectives"));
-    row.metrics.speedup = *number(line, "speedup");
-    row.metrics.efficiency = *number(line, "efficiency");
-    row.metrics.samples_per_s = number(line, "samples_per_s");
-    row.metrics.lower_bound_s = number(line, "lower_bound_s");
+    row.collectives = std::llround(*number(line, "collectives"));
+    row.efficiency = *number(line, "efficiency");
+    row.samples_per_s = number(line, "samples_per_s");
+    row.lower_bound_s = number(line, "lower_bound_s");
     row.batches = batches(line, row);
     row.memory_bytes = number(line, "memory_bytes").value_or(0);
-    row.speed = {number(line, "samples_per_s_per_gpu"), number(line, "tokens_per_s_per_gpu"), number(line, "mfu")};
     return row;
   }
 
@@ -71,7 +65,7 @@ class Reader {
   // Returns a cell; "" if an older version wrote no such column.
   std::string text(const ResultLine& line, std::string_view column) const {
     const auto known = places_.find(std::string(column));
-    return known == places_.end() ? "" : line.cells[known->second];
+    return known == places_.end() ? "" : std::string(line.cells[known->second]);
   }
 
   std::optional<double> number(const ResultLine& line, std::string_view column) const {
@@ -118,7 +112,7 @@ Contender contender_of(const ResultRow& row, const WinningRule& rule) {
           .changed = (strategy ? options_changed(*strategy, row.options, profile) : row.options.size()) +
                      (row.codec.empty() ? 0 : 1),
           .stage = strategy ? strategy->sharded.stage : 0,
-          .collectives = row.metrics.collectives,
+          .collectives = row.collectives,
           .memory_bytes = row.memory_bytes,
           .free = row.free_memory(),
           .doubted_s = row.doubted_s ? std::optional(*row.doubted_s / row.batches) : std::nullopt};
@@ -152,17 +146,17 @@ void find_reference(SweepResult& result, ResultGroup& group) {
     const ResultRow& fastest = result.rows[race->second.rows.front()];
     if (!needs_others(fastest)) break;
     group.reference_workers = fastest.workers;
-    efficiency = fastest.metrics.efficiency;
+    efficiency = fastest.efficiency;
     for (const std::size_t index : group.rows) {
       const ResultRow& row = result.rows[index];
       if (!row.fits || row.series != fastest.series || row.workers >= group.reference_workers) continue;
       group.reference_workers = row.workers;
-      efficiency = row.metrics.efficiency;
+      efficiency = row.efficiency;
     }
     break;
   }
   for (const std::size_t index : group.rows)
-    result.rows[index].relative_efficiency = result.rows[index].metrics.efficiency / efficiency;
+    result.rows[index].relative_efficiency = result.rows[index].efficiency / efficiency;
 }
 
 // "wfbp", or "wfbp + topk" with a codec.
@@ -170,15 +164,30 @@ std::string head_of(const ResultRow& row) {
   return row.codec.empty() ? row.strategy : row.strategy + " + " + row.codec;
 }
 
+bool has_codecs(const SweepResult& result) {
+  return std::any_of(result.rows.begin(), result.rows.end(), [](const ResultRow& row) { return !row.codec.empty(); });
+}
+
+// Returns what may distinguish the row within its group: options, columns of a later version, and the collective if
+// any row has a codec.
+NamedValues distinctions_of(const SweepResult& result, std::size_t index, bool coded) {
+  const ResultRow& row = result.rows[index];
+  NamedValues all = row.options;
+  for (std::size_t i = 0; i < result.columns.size(); ++i)
+    if (!find_row_column(result.columns[i])) all.emplace_back(result.columns[i], row.cells[i]);
+  if (coded) all.emplace_back("collective", row.collective);
+  return all;
+}
+
 // Names rows by strategy and codec, and by the distinctions in which rows of the same name differ.
-void name_series(SweepResult& result, const ResultGroup& group) {
+void name_series(SweepResult& result, const ResultGroup& group, bool coded) {
   std::map<std::string, std::size_t> rows;                                   // with this head
   std::map<std::pair<std::string, std::string>, std::set<std::string>> all;  // head and distinction: its values
   std::map<std::pair<std::string, std::string>, std::size_t> given;          // likewise: how many rows have it
   for (const std::size_t index : group.rows) {
     const std::string head = head_of(result.rows[index]);
     ++rows[head];
-    for (const auto& [name, value] : result.rows[index].distinctions) {
+    for (const auto& [name, value] : distinctions_of(result, index, coded)) {
       all[{head, name}].insert(value);
       ++given[{head, name}];
     }
@@ -187,7 +196,7 @@ void name_series(SweepResult& result, const ResultGroup& group) {
     ResultRow& row = result.rows[index];
     const std::string head = head_of(row);
     std::string differing;
-    for (const auto& [name, value] : row.distinctions)
+    for (const auto& [name, value] : distinctions_of(result, index, coded))
       if (all[{head, name}].size() > 1 || given[{head, name}] < rows[head])
         differing += fmt::format("{}{}={}", differing.empty() ? "" : ", ", name, value);
     row.series = differing.empty() ? head : fmt::format("{} ({})", head, differing);
@@ -196,11 +205,9 @@ void name_series(SweepResult& result, const ResultGroup& group) {
 
 void group_rows(SweepResult& result) {
   std::map<std::tuple<std::string, std::string, std::string, std::string>, std::size_t> known;
-  const bool coded =
-      std::any_of(result.rows.begin(), result.rows.end(), [](const ResultRow& row) { return !row.codec.empty(); });
+  const bool coded = has_codecs(result);
   for (std::size_t i = 0; i < result.rows.size(); ++i) {
     ResultRow& row = result.rows[i];
-    if (coded) row.distinctions.emplace_back("collective", row.collective);
     const auto [place, fresh] =
         known.emplace(std::tuple(row.profile, row.network, coded ? std::string() : row.collective, row.fidelity),
                       result.groups.size());
@@ -210,7 +217,7 @@ void group_rows(SweepResult& result) {
     group.by_workers[row.workers].rows.push_back(i);
   }
   for (ResultGroup& group : result.groups) {
-    name_series(result, group);
+    name_series(result, group, coded);
     for (auto& [workers, race] : group.by_workers) race = race_of(result, race.rows);
     find_reference(result, group);
   }
@@ -230,10 +237,14 @@ bool ResultRow::is_limited() const {
 
 namespace {
 
-SweepResult sweep_result_of(const ResultTable& table, const WinningRule& rule) {
+SweepResult sweep_result_of(ResultTable table, const WinningRule& rule) {
   SweepResult result{.file = table.file, .columns = table.columns, .rule = rule};
   const Reader reader(table);
-  for (const ResultLine& line : table.rows) result.rows.push_back(reader.read(line));
+  result.rows.reserve(table.rows.size());
+  for (ResultLine& line : table.rows) {
+    ResultRow& row = result.rows.emplace_back(reader.read(line));
+    static_cast<ResultLine&>(row) = std::move(line);
+  }
   group_rows(result);
   return result;
 }

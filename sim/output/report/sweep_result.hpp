@@ -20,20 +20,20 @@ struct ResultRow : ResultLine {
   std::string network;  ///< the cluster's name for readers, from named_with_routing()
   std::string codec;    ///< "": none
   NamedValues options;
-  NamedValues distinctions;  ///< options and unknown columns, which may distinguish it within its group
   std::int64_t workers = 0;
-  Metrics metrics;     ///< only those that reports show
+  double iteration_s = 0, efficiency = 0;
+  std::int64_t collectives = 0;
+  std::optional<double> samples_per_s, lower_bound_s;
   double batches = 1;  ///< micro-batches of an iteration, over all replicas
   double memory_bytes = 0;
   std::optional<double> doubted_s;  ///< the iteration with less bandwidth between nodes, if it was replayed
-  SpeedPerGpu speed;
-  double relative_efficiency = 0;  ///< relative to its group's reference
-  std::string series;              ///< strategy and codec, and the distinctions from rows of that name in its group
+  double relative_efficiency = 0;   ///< relative to its group's reference
+  std::string series;               ///< strategy and codec, and the distinctions from rows of that name in its group
 
   bool is_limited() const;                    ///< its options have a memory limit
   std::optional<double> free_memory() const;  ///< as a share of the limit; nothing without a limit
   /// Returns the time that ranks rows of a race, whose iterations may differ in their number of samples.
-  double seconds_of_equal_work() const { return metrics.iteration_s / batches; }
+  double seconds_of_equal_work() const { return iteration_s / batches; }
 };
 
 using Rows = std::vector<std::size_t>;  ///< indices of SweepResult::rows

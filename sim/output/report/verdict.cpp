@@ -73,6 +73,8 @@ JsonValue pace_of(const Racer& racer, std::string_view key, bool per_sample) {
   return json;
 }
 
+}  // namespace
+
 Racer racer_of(const Outcome& outcome, std::string name) {
   const auto& [scenario, result, wall_s] = outcome;
   const Metrics& m = result.metrics;
@@ -86,8 +88,6 @@ Racer racer_of(const Outcome& outcome, std::string name) {
           .doubted_s = result.doubted_s,
           .doubted_equal_work_s = doubted_seconds_of_equal_work(outcome)};
 }
-
-}  // namespace
 
 std::optional<Doubt> doubt_on(const Scenario& scenario, const WinningRule& rule) {
   if (!rule.doubt) return std::nullopt;

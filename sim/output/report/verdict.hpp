@@ -41,6 +41,8 @@ struct Racer {
   std::optional<double> doubted_s = {}, doubted_equal_work_s = {};
 };
 
+Racer racer_of(const Outcome& outcome, std::string name);
+
 /// The replay of racers with less bandwidth between nodes.
 struct Doubt {
   double part = 0;         ///< of the bandwidth

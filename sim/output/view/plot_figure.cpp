@@ -19,7 +19,7 @@ std::string origin_note(const PlotData& data) {
   std::set<std::string> names;
   for (const ResultLine* row : data.rows)
     if (data.table.text(*row, "origin") != "measured")
-      names.insert(data.options.label(data.table.text(*row, "profile")));
+      names.insert(data.options.label(std::string(data.table.text(*row, "profile"))));
   return names.empty() ? "" : fmt::format("Layer times are inferred, not measured: {}.", fmt::join(names, ", "));
 }
 

@@ -24,7 +24,7 @@ auto& with_name(std::vector<Named>& list, std::string Named::*name, const std::s
 std::string what_differs(const PlotData& data, const ResultLine& a, const ResultLine& b) {
   static const std::set<std::string> results{"memory", "events", "wall_s"};
   for (std::size_t i = 0; i < a.cells.size(); ++i)
-    if (a.cells[i] != b.cells[i] && !as_number(a.cells[i]) && results.count(data.table.columns[i]) == 0)
+    if (a.cells[i] != b.cells[i] && !as_number(std::string(a.cells[i])) && results.count(data.table.columns[i]) == 0)
       return data.table.columns[i];
   return "";
 }
@@ -48,7 +48,7 @@ void require_at_most(std::size_t most, std::size_t count, const char* what, cons
 std::string title_of(const PlotData& data, const ResultLine& row, const std::vector<std::string>& columns) {
   std::vector<std::string> words;
   for (const std::string& column : columns)
-    if (std::string word = data.options.label(data.table.text(row, column));
+    if (std::string word = data.options.label(std::string(data.table.text(row, column)));
         !word.empty())  // the row does not have this option
       words.push_back(std::move(word));
   const std::string name = fmt::format("{}", fmt::join(words, ", "));
@@ -65,7 +65,7 @@ std::vector<PlotPanel> panels_of(const PlotData& data) {
     PlotSeries& series = with_name(panel.series, &PlotSeries::name, series_of(data, row));
     require_at_most(most_series, panel.series.size(), "series in one panel", data, row);
     require_at_most(most_points, series.points.size(), "points in one series", data, row);
-    const std::string x = options.label(data.table.text(row, options.x));
+    const std::string x = options.label(std::string(data.table.text(row, options.x)));
     for (const PlotPoint& point : series.points) {
       if (point.x != x) continue;
       const std::string differs = what_differs(data, *data.rows[point.row], row);

@@ -12,33 +12,13 @@ namespace allreplay {
 
 namespace {
 
-// Adds the options of a row ("groups=2;stop=0") as one column each, unless the file has that column.
-void add_options(ResultTable& table, ResultLine& row, std::size_t of_file) {
-  if (!table.has("options")) return;
-  for (const auto& [name, value] : named_values(table.text(row, "options"))) {
-    if (value.empty()) continue;
-    auto column = std::find(table.columns.begin(), table.columns.end(), name);
-    if (column == table.columns.end()) {
-      constexpr std::size_t most_options = 1000;
-      if (table.columns.size() >= of_file + most_options)
-        throw InputError(table.place_of(row, "options"), fmt::format("'{}' is after {} options", name, most_options),
-                         "the options of strategies");
-      column = table.columns.insert(column, name);
-    }
-    const auto at = static_cast<std::size_t>(column - table.columns.begin());
-    if (at < of_file) continue;
-    if (row.cells.size() <= at) row.cells.resize(at + 1);
-    row.cells[at] = value;
-  }
-}
-
 // Returns a key that matching rows share: the columns that decide where a row is drawn, without those of "over".
 std::string like_of(const ResultTable& table, const PlotOptions& options, const ResultLine& row) {
   std::vector<std::string> words;
   const auto add = [&](const std::string& column) {
     for (const auto& [decided, values] : options.over_rows)
       if (decided == column) return;
-    words.push_back(options.label(table.text(row, column)));
+    words.push_back(options.label(std::string(table.text(row, column))));
   };
   for (const std::string& column : options.panels) add(column);
   for (const std::string& column : options.series) add(column);
@@ -61,9 +41,26 @@ std::map<std::string, double> bases_of(const ResultTable& table, const PlotOptio
 }  // namespace
 
 ResultTable plot_table(ResultTable table) {
-  const std::size_t columns = table.columns.size();
-  for (ResultLine& row : table.rows) add_options(table, row, columns);
-  for (ResultLine& row : table.rows) row.cells.resize(table.columns.size());
+  if (!table.has("options")) return table;
+  constexpr std::size_t most_options = 1000;
+  const std::size_t options = table.place("options"), of_file = table.columns.size();
+  for (const ResultLine& row : table.rows)
+    for (const auto& [name, value] : named_values(row.cells[options])) {
+      if (value.empty() || table.has(name)) continue;
+      if (table.columns.size() >= of_file + most_options)
+        throw InputError(table.place_of(row, "options"), fmt::format("'{}' is after {} options", name, most_options),
+                         "the options of strategies");
+      table.columns.push_back(name);
+    }
+  for (ResultLine& row : table.rows) {
+    const NamedValues values = named_values(row.cells[options]);
+    for (std::size_t i = of_file; i < table.columns.size(); ++i) {
+      const auto given = std::find_if(values.rbegin(), values.rend(), [&](const auto& one) {
+        return one.first == table.columns[i] && !one.second.empty();
+      });
+      row.cells.push_back(given == values.rend() ? "" : given->second);
+    }
+  }
   return table;
 }
 

@@ -76,19 +76,25 @@ std::string median_profile(Context& context, const Diagnosis& known, const std::
   return text;
 }
 
-void execute(Context& context, const DiagnoseArguments& arguments) {
+// Rejects outputs that cannot be written, and two texts on one screen. Throws InputError.
+void require_outputs(const Files& files, const DiagnoseArguments& arguments) {
   if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
   const bool prints_page = arguments.html == "-";
   if (prints_page && arguments.json)
     throw InputError(argument("--html"), "'-' prints the page, but --json prints another text",
                      "one of them, or a file");
-  require_separate(context.files(),
+  require_separate(files,
                    {{"--plot", arguments.plot},
                     {"--timeline", arguments.timeline, true},
                     {"--html", prints_page ? "" : arguments.html},
                     {"--profile-out", arguments.profile_out},
                     {"--cluster-out", arguments.cluster_out}},
                    arguments.files);
+}
+
+void execute(Context& context, const DiagnoseArguments& arguments) {
+  require_outputs(context.files(), arguments);
+  const bool prints_page = arguments.html == "-";
   const StepChoice steps(arguments.steps, argument("--steps"));
   MeasuredJob job = read_measured_job(context.files(), arguments.files, steps);
   for (const auto& [file, option] :

@@ -201,6 +201,32 @@ void execute(Context& context, const EstimateArguments& arguments) {
   from_nothing(context, arguments);
 }
 
+// Adds the flags that describe a model without a file, and what is trained of it.
+void add_architecture(Command command, EstimateArguments& a) {
+  command.add_option("--family", a.family, {.name = "FAMILY", .words = families},
+                     "without --model: llama (default), gpt2, bert");
+  command.add_option("--layers", a.layers, values::number, "blocks");
+  command.add_option("--hidden", a.hidden, values::number, "width");
+  command.add_option("--heads", a.heads, values::number, "attention heads");
+  command.add_option("--kv-heads", a.kv_heads, values::number, "heads of keys and values (--heads)");
+  command.add_option("--ffn", a.ffn, values::number, "inner width of the MLP (four times --hidden)");
+  command.add_option("--vocab", a.vocab, values::number, "tokens of the vocabulary");
+  command.add_option("--experts", a.experts, values::number, "experts of a block (none)");
+  command.add_option("--top-k", a.top_k, values::number, "experts for each token");
+  command.add_option("--expert-ffn", a.expert_ffn, values::number, "inner width of an expert");
+  command.add_option("--shared-ffn", a.shared_ffn, values::number, "inner width of all shared experts (none)");
+  command.add_option("--dense-layers", a.dense_layers, values::number, "first blocks without experts (none)");
+  command.add_option("--dense-ffn", a.dense_ffn, values::number, "inner width of their MLP (four times --hidden)");
+  command.add_option("--expert-imbalance", a.imbalance, values::ratio,
+                     "tokens of the busiest worker's experts, over the mean (1)");
+  command.add_option("--lora", a.lora, values::number, "rank of LoRA's adapters: all else is frozen");
+  command.add_option(
+      "--lora-targets", a.lora_targets, {.name = "LAYERS"},
+      "products with adapters, such as q,k,v,o,gate,up,down, ends of names, all-linear (PEFT's default)");
+  command.add_option("--freeze", a.freeze, {.name = "LAYERS"},
+                     "layers that are not trained: embeddings, head, blocks:0-15, names with *");
+}
+
 }  // namespace
 
 void add_estimate(CommandLine& app) {
@@ -229,28 +255,7 @@ void add_estimate(CommandLine& app) {
   command.add_option("--samples-per-second", a->samples_per_second, values::number, "the same, in samples");
   command.add_option("--efficiency", a->efficiency, values::ratio,
                      "kernels' part of the roofline, and that of attention: 59%,37% (the device's, or the usual)");
-  command.add_option("--family", a->family, {.name = "FAMILY", .words = families},
-                     "without --model: llama (default), gpt2, bert");
-  command.add_option("--layers", a->layers, values::number, "blocks");
-  command.add_option("--hidden", a->hidden, values::number, "width");
-  command.add_option("--heads", a->heads, values::number, "attention heads");
-  command.add_option("--kv-heads", a->kv_heads, values::number, "heads of keys and values (--heads)");
-  command.add_option("--ffn", a->ffn, values::number, "inner width of the MLP (four times --hidden)");
-  command.add_option("--vocab", a->vocab, values::number, "tokens of the vocabulary");
-  command.add_option("--experts", a->experts, values::number, "experts of a block (none)");
-  command.add_option("--top-k", a->top_k, values::number, "experts for each token");
-  command.add_option("--expert-ffn", a->expert_ffn, values::number, "inner width of an expert");
-  command.add_option("--shared-ffn", a->shared_ffn, values::number, "inner width of all shared experts (none)");
-  command.add_option("--dense-layers", a->dense_layers, values::number, "first blocks without experts (none)");
-  command.add_option("--dense-ffn", a->dense_ffn, values::number, "inner width of their MLP (four times --hidden)");
-  command.add_option("--expert-imbalance", a->imbalance, values::ratio,
-                     "tokens of the busiest worker's experts, over the mean (1)");
-  command.add_option("--lora", a->lora, values::number, "rank of LoRA's adapters: all else is frozen");
-  command.add_option(
-      "--lora-targets", a->lora_targets, {.name = "LAYERS"},
-      "products with adapters, such as q,k,v,o,gate,up,down, ends of names, all-linear (PEFT's default)");
-  command.add_option("--freeze", a->freeze, {.name = "LAYERS"},
-                     "layers that are not trained: embeddings, head, blocks:0-15, names with *");
+  add_architecture(command, *a);
   command.add_option("--out", a->out, values::file, "the profile to write");
   command.add_flag("--force", a->force, help_on_force);
   command.add_flag("--plain", a->plain,

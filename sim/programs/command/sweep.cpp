@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -20,14 +21,14 @@ namespace allreplay {
 
 namespace {
 
-// Joins objects, each in JSON of several lines, into an array.
-std::string json_array(const std::vector<std::string>& objects) {
-  std::string text;
-  for (const std::string& object : objects) {
-    text += text.empty() ? "[\n  " : ",\n  ";
-    for (const char c : object) text += c == '\n' ? std::string("\n  ") : std::string(1, c);
+// Prints objects, each in JSON of several lines, as an array, and frees them: there may be 100,000.
+void print_array(Console& console, std::vector<std::string>& objects) {
+  for (std::string& object : objects) {
+    std::string text = &object == objects.data() ? "[\n  " : ",\n  ";
+    for (const char c : std::exchange(object, {})) text += c == '\n' ? std::string("\n  ") : std::string(1, c);
+    console.print("{}", text);
   }
-  return text.empty() ? "[]" : text + "\n]";
+  console.print("{}]\n", objects.empty() ? "[" : "\n");
 }
 
 // Collects the simulated rows and prints them in order when all are complete.
@@ -47,12 +48,12 @@ class Printout {
     lines_[place] = json_ ? json_of(row.row).dump(2) : to_csv(row.row);
   }
 
-  void print_all(Console& console, const std::string& out) const {
+  void print_all(Console& console, const std::string& out) {
     for (const auto& [place, warning] : warnings_) console.warn(warning);
-    if (json_) return console.print("{}\n", json_array(lines_));
+    if (json_) return print_array(console, lines_);
     if (lines_.empty()) return;
     std::string csv = header_ + "\n";
-    for (const std::string& line : lines_) csv += line + "\n";
+    for (std::string& line : lines_) csv += std::exchange(line, {}) + "\n";
     if (csv_) return console.print("{}", csv);
     if (of_jobs_) {
       const JsonValue document = jobs_sweep_document(parse_results(csv, "the sweep"));

@@ -7,15 +7,18 @@
 
 namespace allreplay {
 
-std::vector<double> max_min_rates(std::span<const double> capacities, std::span<const SharedFlow> flows) {
-  struct State {
-    double left = 0;       // the capacity that settled flows leave
-    double most = 0;       // an upper bound of its use: each flow at its rate without the others
-    double growing = 0;    // Σ count·u of the flows that are not settled
-    std::size_t open = 0;  // the number of these
-    std::size_t end = 0;   // of its flows in `on_links`
-  };
-  std::vector<State> links(capacities.size());
+namespace {
+
+struct LinkState {
+  double left = 0;       // the capacity that settled flows leave
+  double most = 0;       // an upper bound of its use: each flow at its rate without the others
+  double growing = 0;    // Σ count·u of the flows that are not settled
+  std::size_t open = 0;  // the number of these
+  std::size_t end = 0;   // of its flows in `on_links`
+};
+
+std::vector<LinkState> states_of(std::span<const double> capacities, std::span<const SharedFlow> flows) {
+  std::vector<LinkState> links(capacities.size());
   for (const SharedFlow& flow : flows) {
     double alone = std::numeric_limits<double>::infinity();
     for (const LinkUse& use : flow.uses) alone = std::min(alone, capacities[use.link] / (flow.count * use.amount));
@@ -25,7 +28,13 @@ std::vector<double> max_min_rates(std::span<const double> capacities, std::span<
       ++links[use.link].open;
     }
   }
+  return links;
+}
 
+}  // namespace
+
+std::vector<double> max_min_rates(std::span<const double> capacities, std::span<const SharedFlow> flows) {
+  std::vector<LinkState> links = states_of(capacities, flows);
   using Entry = std::pair<double, LinkId>;
   std::vector<Entry> full_at;  // a heap, the least at the front
   std::size_t uses = 0;

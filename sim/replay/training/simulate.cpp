@@ -1,8 +1,6 @@
 #include "sim/replay/training/simulate.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <future>
 #include <map>
 #include <memory>
@@ -16,6 +14,7 @@
 #include "sim/replay/training/memory.hpp"
 #include "sim/replay/training/parallel_setup.hpp"
 #include "sim/replay/training/pipeline_replay.hpp"
+#include "sim/replay/training/training_metrics.hpp"
 
 namespace allreplay {
 
@@ -260,13 +259,6 @@ class Training {
   TaskGraph one_worker_graph_;  // its tasks
 };
 
-struct Period {
-  double iteration_s;
-  double comm_busy_s;
-  double lower_bound_s;
-  double without_stragglers_s = iteration_s;
-};
-
 // With jitter, the period is the mean after a warm-up. It is bounded below by each worker's drawn times, minus its lead
 // over the last worker at the start.
 Period mean_period(Training& training, std::int64_t iterations, const std::function<void()>& after_each) {
@@ -317,69 +309,6 @@ double iteration_without_stragglers(Job job, const Plan& plan) {
   return steady_period(training).iteration_s;
 }
 
-// Removes rounding below the resolution of times, 1 ps.
-double without_rounding(double seconds) { return std::abs(seconds) < 0.5e-12 ? 0 : seconds; }
-
-// Returns the times of each kind of work on the compute stream of a worker without slowdown.
-std::array<Time, std::size(activity_rows)> times_by_kind(const Unrolled& unrolled) {
-  std::array<Time, std::size(activity_rows)> sums{};
-  for (TaskId id = 0; id < unrolled.labels.size(); ++id) {
-    const Label& label = unrolled.labels[id];
-    Time& sum = sums[static_cast<std::size_t>(label.kind)];
-    if (label.worker_class == 0) sum = add(sum, unrolled.nominal[id]);
-  }
-  return sums;
-}
-
-// Returns the time of Muon's Newton-Schulz: that on the compute stream, or of the owner that computes most. None if the
-// step is not Muon's.
-std::optional<double> newton_schulz_of(const Plan& plan, const Unrolled& unrolled, Time on_stream) {
-  if (plan.memory_policy.single_moment == 0) return std::nullopt;
-  std::vector<Time> owners(plan.lanes.size(), Time(0));
-  for (std::size_t i = 0; i < unrolled.transfers; ++i)
-    if (const Transfer& one = plan.transfers[i]; one.computes == Activity::NewtonSchulz)
-      owners[one.lane] = add(owners[one.lane], unrolled.graph.tasks()[unrolled.transfer(i)].duration);
-  return to_seconds(owners.empty() ? on_stream : std::max(on_stream, *std::max_element(owners.begin(), owners.end())));
-}
-
-// Divides the times of a round by its steps.
-void share_among_steps(const Plan& plan, Metrics& metrics) {
-  if (!plan.sharding.averages()) return;
-  metrics.period_s = metrics.iteration_s;
-  const auto steps = static_cast<double>(plan.sharding.steps());
-  for (double* one : {&metrics.iteration_s, &metrics.update_s, &metrics.host_step_s, &metrics.copy_s, &metrics.codec_s,
-                      &metrics.comm_busy_s})
-    *one /= steps;
-  if (metrics.lower_bound_s) *metrics.lower_bound_s /= steps;
-}
-
-Metrics metrics_of(const Scenario& scenario, const Plan& plan, const Period& period, const Unrolled& unrolled) {
-  Metrics metrics;
-  metrics.iteration_s = period.iteration_s;
-  metrics.comm_busy_s = period.comm_busy_s;
-  if (!scenario.codec) metrics.lower_bound_s = period.lower_bound_s;
-  const auto times = times_by_kind(unrolled);
-  const auto seconds_of = [&](Activity a, Activity b) {
-    return to_seconds(add(times[static_cast<std::size_t>(a)], times[static_cast<std::size_t>(b)]));
-  };
-  const auto time_of = [&](Activity activity) { return times[static_cast<std::size_t>(activity)]; };
-  metrics.update_s = to_seconds(add(time_of(Activity::Update), time_of(Activity::OuterUpdate)));
-  metrics.newton_schulz_s = newton_schulz_of(plan, unrolled, time_of(Activity::NewtonSchulz));
-  metrics.update_s += metrics.newton_schulz_s.value_or(0);
-  metrics.host_step_s = to_seconds(time_of(Activity::HostStep));
-  metrics.copy_s = seconds_of(Activity::CopyOut, Activity::CopyIn);
-  if (!unrolled.beside) metrics.codec_s = seconds_of(Activity::Encode, Activity::Decode);
-  metrics.codec_s += to_seconds(times[static_cast<std::size_t>(Activity::Dequantise)]);
-  share_among_steps(plan, metrics);
-  add_speeds(scenario.profile, plan.sharding.accumulate, {.dp = scenario.workers}, metrics);
-  const double compute = static_cast<double>(plan.sharding.accumulate) * (metrics.forward_s + metrics.backward_s);
-  const auto steps = static_cast<double>(plan.sharding.steps());
-  metrics.straggler_s = without_rounding((period.iteration_s - period.without_stragglers_s) / steps);
-  metrics.exposed_comm_s = without_rounding(metrics.iteration_s - metrics.straggler_s - compute - metrics.update_s -
-                                            metrics.host_step_s - metrics.codec_s);
-  return metrics;
-}
-
 // Returns the number of transfers in groups of more than one worker.
 std::int64_t collectives_of(const Plan& plan, std::int64_t workers) {
   return std::count_if(plan.transfers.begin(), plan.transfers.end(), [&](const Transfer& one) {
@@ -388,21 +317,6 @@ std::int64_t collectives_of(const Plan& plan, std::int64_t workers) {
 }
 
 }  // namespace
-
-void add_speeds(const Profile& profile, std::int64_t micro_batches, const Degrees& degrees, Metrics& metrics) {
-  const auto passes = static_cast<double>(micro_batches);
-  const auto workers = static_cast<double>(degrees.workers());
-  metrics.forward_s = to_seconds(profile.forward());
-  metrics.backward_s = to_seconds(profile.backward());
-  const double whole = passes * (metrics.forward_s + metrics.backward_s) +
-                       to_seconds(add(profile.update.value_or(Time(0)), profile.host.step));
-  metrics.host_s = passes * to_seconds(profile.waiting()) + to_seconds(profile.host.step);
-  metrics.speedup = workers / static_cast<double>(degrees.pp) * whole / metrics.iteration_s;
-  metrics.efficiency = metrics.speedup / workers;
-  if (profile.batch_size)
-    metrics.samples_per_s =
-        static_cast<double>(degrees.dp) * passes * static_cast<double>(*profile.batch_size) / metrics.iteration_s;
-}
 
 double slowest_factor(const Scenario& scenario) {
   const std::vector<double> all = slowdowns(scenario.stragglers, scenario.workers, scenario.options.parallel.pp);

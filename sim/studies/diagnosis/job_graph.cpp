@@ -246,11 +246,21 @@ class Layout {
       needed[i] = firsts[i + 1];
       firsts[i + 1] += firsts[i];
     }
-    std::vector<std::vector<std::uint32_t>> followers(size_);  // dependent groups, by op
-    for (const auto& [then, op] : before) followers[op].push_back(then);
     std::vector<std::uint32_t> ready;
     for (std::uint32_t i = 0; i < leaders.size(); ++i)
       if (needed[i] == 0) ready.push_back(i);
+    place_in_order(members, before, firsts, needed, follows, raw_ops, ready);
+    if (ready.size() < leaders.size()) fail_with_cycle(leaders, group, before, firsts, raw_ops);
+  }
+
+  // Appends the ops of the groups that are ready, and of those that become ready with them.
+  void place_in_order(const std::vector<std::vector<std::uint32_t>>& members,
+                      const std::vector<std::pair<std::uint32_t, std::uint32_t>>& before,
+                      const std::vector<std::uint32_t>& firsts, std::vector<std::uint32_t>& needed,
+                      const std::vector<bool>& follows, const std::vector<JobOp>& raw_ops,
+                      std::vector<std::uint32_t>& ready) {
+    std::vector<std::vector<std::uint32_t>> followers(size_);  // dependent groups, by op
+    for (const auto& [then, op] : before) followers[op].push_back(then);
     place_.assign(size_, nothing);
     graph_.group_first = graph_.before_first = {0};
     for (std::size_t next = 0; next < ready.size(); ++next) {
@@ -269,7 +279,6 @@ class Layout {
         graph_.before.push_back(place_[before[i].second]);
       graph_.before_first.push_back(static_cast<std::uint32_t>(graph_.before.size()));
     }
-    if (ready.size() < leaders.size()) fail_with_cycle(leaders, group, before, firsts, raw_ops);
   }
 
   // Names an op of a cycle: follows dependencies back from a group that never became ready, until one repeats.

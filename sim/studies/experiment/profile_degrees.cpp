@@ -87,4 +87,11 @@ void take_degrees_of_profile(Scenario& scenario) {
   require_profile_of_degrees(scenario);
 }
 
+void set_groups(Scenario& scenario) {
+  const ParallelOptions& parallel = scenario.options.parallel;
+  ShardingConfig& sharding = scenario.options.strategy.sharding;
+  if (!parallel.pipeline()) sharding.stride = parallel.tp;
+  sharding.experts = scenario.profile->has_experts() ? parallel.ep : 1;
+}
+
 }  // namespace allreplay

@@ -8,16 +8,14 @@
 #include <fmt/format.h>
 
 #include "sim/base/farm/batch.hpp"
-#include "sim/plans/collective/network_change.hpp"
 #include "sim/plans/schedule/offer.hpp"
 #include "sim/replay/training/memory.hpp"
 #include "sim/replay/training/parallel_setup.hpp"
 #include "sim/replay/training/sharding.hpp"
-#include "sim/studies/experiment/cluster_words.hpp"
 #include "sim/studies/experiment/recommend.hpp"
-#include "sim/studies/experiment/request_changes.hpp"
 #include "sim/studies/experiment/sweep_rows.hpp"
 #include "sim/studies/experiment/tuning.hpp"
+#include "sim/studies/experiment/what_if_questions.hpp"
 #include "sim/studies/experiment/wire_format.hpp"
 
 namespace allreplay {
@@ -25,199 +23,6 @@ namespace allreplay {
 namespace {
 
 constexpr std::size_t most_combined = 6;  // changes that are combined, in pairs and triples
-
-// The kind of a change. Two changes of one kind cannot be combined.
-enum class Kind : std::uint8_t {
-  Bandwidth,
-  Latency,
-  Inner,
-  Node,
-  Rails,
-  Placement,
-  Stragglers,
-  HostBlock,
-  HostStep,
-  Dtype,
-  Accumulate,
-  Reduce,
-  Batch,
-  Degree,
-  Schedule,
-  Exchange,
-  Recompute,
-  Strategy,
-  Best,
-  Workers
-};
-
-struct Question {
-  Kind kind;
-  std::string name;
-  RequestChange change;
-  bool is_level = false;  ///< makes a level of the network twice as fast
-};
-
-Question option(Kind kind, const std::string& what, const std::string& name, const std::string& value) {
-  return {kind, what, option_change(name, value)};
-}
-
-Question change(Kind kind, const std::string& what, const std::string& name, const std::string& value) {
-  return {kind, what, flag_change(name, value)};
-}
-
-// Changes the strategy and its ZeRO stage. Other given options stay, and may rule the strategy out.
-Question strategy(Kind kind, const std::string& what, const std::string& name, const std::string& zero = "") {
-  return {kind, what, [=](Request& request) {
-            request.strategy = name;
-            set_option(request, "zero", zero);
-          }};
-}
-
-// Sets a framework's strategy. It keeps the requested ZeRO stage unless it shards in its own way.
-void set_strategy(Request& request, const Strategy& strategy) {
-  request.strategy = strategy.name;
-  if (strategy.shards()) set_option(request, "zero", "");
-}
-
-// The fastest port (ConnectX-8, 800 Gbit/s) and the largest node (HGX boards, 8 GPUs) on the market.
-constexpr double fastest_port = 1e11;  // bytes per second
-constexpr std::int64_t largest_node = 8;
-
-// Returns a level of the network with its bandwidth: "inside nodes 370.8 GB/s".
-std::string limit_of(Kind kind, const Network& network) {
-  if (kind != Kind::Inner) return fmt::format("a port's {:.4g} GB/s", port_bandwidth(network).value_or(0) / 1e9);
-  const std::optional<double> beta = network.node ? network.node->beta : std::nullopt;
-  const double inside = beta && *beta > 0 ? 1 / *beta : network.topology ? network.topology->inner.bandwidth : 0;
-  return fmt::format("inside nodes {:.4g} GB/s", inside / 1e9);
-}
-
-void append_network(std::vector<Question>& all, const Scenario& scenario) {
-  const Network& network = scenario.cluster.network;
-  for (const int times : {2, 4})
-    if (port_bandwidth(network).value_or(0) * times <= 1.001 * fastest_port) {
-      all.push_back(
-          change(Kind::Bandwidth, fmt::format("network bandwidth x{}", times), "bandwidth", fmt::format("x{}", times)));
-      all.back().is_level = times == 2;
-    }
-  all.push_back(change(Kind::Bandwidth, "network bandwidth /2", "bandwidth", "x0.5"));
-  all.push_back(change(Kind::Latency, "network latency /2", "latency", "x0.5"));
-  if (network.topology && !network.topology->placement.packed())
-    all.push_back(change(Kind::Placement, "ranks packed", "placement", "packed"));
-  const std::int64_t workers = node_workers_of(network);
-  const bool by_links = !network.measured && network.table.empty() && network.tables.empty();
-  if (workers == 1 || !by_links) return;
-  all.push_back(change(Kind::Inner, "bandwidth inside nodes x2", "inner-bandwidth", "x2"));
-  all.back().is_level = true;
-  if (2 * workers <= std::min(scenario.workers, largest_node))
-    all.push_back(change(Kind::Node, fmt::format("nodes of {} instead of {}", 2 * workers, workers), "node",
-                         std::to_string(2 * workers)));
-  if (network.node && 2 * network.node->rails <= workers)
-    all.push_back(change(Kind::Rails,
-                         fmt::format("{} ports per node instead of {}", 2 * network.node->rails, network.node->rails),
-                         "rails", std::to_string(2 * network.node->rails)));
-}
-
-void append_training(std::vector<Question>& all, const Outcome& base) {
-  const Scenario& scenario = base.scenario;
-  if (scenario.stragglers.any())
-    all.push_back(change(Kind::Stragglers, "half the stragglers' slowness", "stragglers", "x0.5"));
-  const HostFloors& host = scenario.profile->host;
-  if (host.of_blocks())
-    all.push_back(option(Kind::HostBlock, "no host floor (CUDA graphs, compilation)", "host_block", "0 s"));
-  if (host.step > Time(0))
-    all.push_back(option(Kind::HostStep, "half the step's overhead", "host_step", write_duration(host.step / 2)));
-  if (scenario.profile->bytes() > 2 * scenario.profile->elements())
-    all.push_back(option(Kind::Dtype, "fp16 gradients", "gradient_dtype", "fp16"));
-  const std::int64_t batches = base.result.plan.sharding.accumulate;
-  for (const std::int64_t more : {2 * batches, 4 * batches})
-    if (!scenario.options.global_batch)
-      all.push_back(option(Kind::Accumulate, fmt::format("{} micro-batches instead of {}", more, batches), "accumulate",
-                           std::to_string(more)));
-  const StrategyOptions& options = scenario.options.strategy;
-  if (scenario.strategy->name == "fsdp2" && !scenario.options.parallel.pipeline() && batches > 1 &&
-      options.sharding.shard_group > 0 && options.fsdp.reduce == Reduce::Every)
-    all.push_back(
-        option(Kind::Reduce, "all-reduces among groups in the last micro-batch only", "reduce", "replicas-last"));
-  if (scenario.strategy->name == "megatron-fsdp" && options.sharding.shard_group > 0 &&
-      !options.megatron_fsdp.outer_optimizer)
-    all.push_back(option(Kind::Reduce, "the optimizer shared among groups as well", "outer", "optim"));
-  if (scenario.profile->batch_size)
-    all.push_back(
-        change(Kind::Batch,
-               fmt::format("batch {} instead of {}", 2 * *scenario.profile->batch_size, *scenario.profile->batch_size),
-               "batch", "x2"));
-  all.push_back({Kind::Workers, fmt::format("{} workers instead of {}", 2 * scenario.workers, scenario.workers),
-                 [more = 2 * scenario.workers](Request& request) {
-                   request.workers = more;
-                   if (!request.cluster_words.empty()) make_room(request.cluster_words, more);
-                 }});
-}
-
-// Changes the number of pipeline ranks, with the same samples per iteration.
-void append_degree(std::vector<Question>& all, const Outcome& base, std::int64_t ranks) {
-  const std::int64_t now = base.scenario.options.parallel.pp, batches = base.result.plan.sharding.accumulate;
-  if (batches * ranks % now != 0) return;
-  const bool follows = base.scenario.options.global_batch.has_value();
-  all.push_back({Kind::Degree, fmt::format("pp {} instead of {}", ranks, now),
-                 [=, more = batches * ranks / now](Request& request) {
-                   set_option(request, "pp", std::to_string(ranks));
-                   if (!follows) set_option(request, "accumulate", std::to_string(more));
-                 }});
-}
-
-// Changes the size of the groups of experts, unless the profile fixes it. Each worker keeps its experts, so that the
-// model has more or fewer of them.
-void append_experts(std::vector<Question>& all, const Outcome& base) {
-  const Degrees degrees = degrees_of(base.scenario);
-  const auto& taken = base.scenario.profile->degrees;
-  if (degrees.ep == 1 || base.scenario.given || (taken && taken->ep)) return;
-  std::vector<std::int64_t> sizes{2 * degrees.ep};
-  if (degrees.ep % 2 == 0) sizes.push_back(degrees.ep / 2);
-  for (const std::int64_t workers : sizes)
-    if (degrees.gradient_workers() % workers == 0)
-      all.push_back(option(Kind::Degree,
-                           fmt::format("ep {} instead of {}, with as many experts per worker", workers, degrees.ep),
-                           "ep", std::to_string(workers)));
-}
-
-void append_parallelism(std::vector<Question>& all, const Outcome& base) {
-  const Profile& profile = base.scenario.profile;
-  const ParallelOptions& parallel = base.scenario.options.parallel;
-  const auto hands_on = [](const Layer& layer) { return layer.output_bytes.has_value(); };
-  if (!parallel.given && (parallel.p2p_bytes || std::any_of(profile.layers.begin(), profile.layers.end(), hands_on))) {
-    append_degree(all, base, 2 * parallel.pp);
-    if (parallel.pp % 2 == 0) append_degree(all, base, parallel.pp / 2);
-  }
-  append_experts(all, base);
-  const bool pairs = parallel.schedule == "interleaved" || parallel.schedule == "dualpipe-v";
-  if (parallel.pipeline() && parallel.ep > 1 && !parallel.given && pairs && parallel.p2p == P2p::Overlap &&
-      base.scenario.options.get("ep_overlap") != "true")
-    all.push_back(option(Kind::Exchange, "token exchange that overlaps", "ep_overlap", "true"));
-  for (const char* schedule : {"1f1b", "interleaved", "zb-h1", "zbv"})
-    if (parallel.pipeline() && !parallel.given && parallel.schedule != schedule)
-      all.push_back({Kind::Schedule, fmt::format("schedule {} instead of {}", schedule, parallel.schedule),
-                     [=](Request& request) {
-                       set_option(request, "schedule", schedule);
-                       for (const char* own : {"chunks", "p2p", "microbatch_group"}) set_option(request, own, "");
-                     }});
-  if (!profile.layers.front().group.empty() && profile.has_activations())
-    all.push_back(change(Kind::Recompute, "units recomputed", "recompute", "full"));
-}
-
-void append_strategies(std::vector<Question>& all, const Outcome& base) {
-  const std::string_view now = base.scenario.strategy->name;
-  const std::int64_t stage = base.result.plan.sharding.zero;
-  if (now != "ddp" || stage != 0) all.push_back(strategy(Kind::Strategy, "DDP", "ddp"));
-  if (now != "ddp" || stage != 1)
-    all.push_back(strategy(Kind::Strategy, "DDP with a sharded optimizer (ZeRO-1)", "ddp", "1"));
-  if (now != "fsdp2") all.push_back(strategy(Kind::Strategy, "FSDP", "fsdp2"));
-  if (now != "best")
-    all.push_back(
-        strategy(Kind::Best,
-                 (base.scenario.options.parallel.pipeline() ? "the best data-parallel strategy" : "the best schedule") +
-                     (stage > 0 ? fmt::format(" of ZeRO stage {}", stage) : ""),
-                 "best", stage > 0 ? std::to_string(stage) : ""));
-}
 
 RecommendRequest advice_wanted(const WhatIfRequest& how) { return {how.budget, how.seed, how.jobs}; }
 
@@ -238,15 +43,11 @@ class WhatIfSearch {
     base_ = std::move(request);
     take_base();
     result_.base.change = "as it is";
-    std::vector<Question> all;
     const Outcome& base = result_.base.outcome;
-    append_network(all, base.scenario);
-    append_training(all, base);
-    append_parallelism(all, base);
-    append_strategies(all, base);
+    std::vector<WhatIfQuestion> all = what_if_questions(base);
     append_frameworks(all);
     std::vector<Request> requests;
-    for (const Question& one : all) requests.push_back(with({&one}));
+    for (const WhatIfQuestion& one : all) requests.push_back(with({&one}));
     std::vector<std::optional<WhatIfRow>> rows = run_all(requests, all);
     find_limits(all, rows);
     combine(all, rows);
@@ -311,7 +112,7 @@ class WhatIfSearch {
   }
 
   // Adds the fastest strategy of each maintained framework, tuned.
-  void append_frameworks(std::vector<Question>& all) {
+  void append_frameworks(std::vector<WhatIfQuestion>& all) {
     std::vector<Request> requests;
     std::vector<Scenario> scenarios;
     std::vector<std::string_view> offering;  // the framework of each request
@@ -338,7 +139,7 @@ class WhatIfSearch {
   }
 
   void append_fastest(std::string_view framework, std::vector<Answered> answers, const std::vector<Scenario>& scenarios,
-                      std::vector<Question>& all) try {
+                      std::vector<WhatIfQuestion>& all) try {
     std::vector<RuledOut> ruled_out;
     const std::vector<Advice> ranking = ranked(std::move(answers), scenarios, WinningRule{}, ruled_out);
     for (const RuledOut& one : ruled_out)
@@ -348,7 +149,7 @@ class WhatIfSearch {
                                     [&](const Scenario& one) { return one.strategy == tuned.strategy; });
     const auto options = changed_options(*given, tuned);
     result_.trials = how_.budget;
-    all.push_back({Kind::Strategy, fmt::format("{}'s best: {}", framework, tuned.strategy->name),
+    all.push_back({WhatIfKind::Strategy, fmt::format("{}'s best: {}", framework, tuned.strategy->name),
                    [strategy = tuned.strategy, options](Request& request) {
                      set_strategy(request, *strategy);
                      for (const auto& [key, value] : options) set_option(request, key, value);
@@ -368,17 +169,17 @@ class WhatIfSearch {
     return answers;
   }
 
-  Request with(std::initializer_list<const Question*> questions) const {
+  Request with(std::initializer_list<const WhatIfQuestion*> questions) const {
     Request request = base_;
-    for (const Question* one : questions) one->change(request);
+    for (const WhatIfQuestion* one : questions) one->change(request);
     return request;
   }
 
   // Runs the requests. Impossible changes give no row and are added to left_out.
   std::vector<std::optional<WhatIfRow>> run_all(const std::vector<Request>& requests,
-                                                const std::vector<Question>& questions) {
+                                                const std::vector<WhatIfQuestion>& questions) {
     std::vector<std::string> names, wrong(requests.size());
-    for (const Question& one : questions) names.push_back(one.name);
+    for (const WhatIfQuestion& one : questions) names.push_back(one.name);
     auto rows = run_all(requests, names, wrong);
     for (std::size_t i = 0; i < rows.size(); ++i)
       if (!rows[i]) result_.left_out.push_back(fmt::format("{}: {}", names[i], wrong[i]));
@@ -397,7 +198,7 @@ class WhatIfSearch {
   }
 
   // Finds levels of the network that gain nothing because another one binds, by trying the two together.
-  void find_limits(const std::vector<Question>& all, const std::vector<std::optional<WhatIfRow>>& rows) {
+  void find_limits(const std::vector<WhatIfQuestion>& all, const std::vector<std::optional<WhatIfRow>>& rows) {
     constexpr double nothing = 0.002, something = 0.01;
     std::vector<std::size_t> levels;
     for (std::size_t i = 0; i < all.size(); ++i)
@@ -424,18 +225,18 @@ class WhatIfSearch {
   }
 
   // Takes the best change of each kind, and combines the best few of these in pairs and triples.
-  void combine(const std::vector<Question>& all, const std::vector<std::optional<WhatIfRow>>& rows) {
+  void combine(const std::vector<WhatIfQuestion>& all, const std::vector<std::optional<WhatIfRow>>& rows) {
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < all.size(); ++i)
-      if (rows[i] && rows[i]->gain > 1e-3 && all[i].kind != Kind::Workers && all[i].kind != Kind::Best)
+      if (rows[i] && rows[i]->gain > 1e-3 && all[i].kind != WhatIfKind::Workers && all[i].kind != WhatIfKind::Best)
         order.push_back(i);
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
       return rows[a]->fits != rows[b]->fits ? rows[a]->fits : rows[a]->gain > rows[b]->gain;
     });
     for (const std::size_t i : order)
       if (rows[i]->fits) best_gain_ = std::max(best_gain_, rows[i]->gain);
-    std::set<Kind> taken;
-    std::vector<const Question*> few;
+    std::set<WhatIfKind> taken;
+    std::vector<const WhatIfQuestion*> few;
     for (const std::size_t i : order)
       if (few.size() < most_combined && taken.insert(all[i].kind).second) few.push_back(&all[i]);
     std::vector<Request> twos, threes;

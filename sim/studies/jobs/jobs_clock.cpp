@@ -12,30 +12,11 @@
 #include "sim/replay/engine/cycles.hpp"
 #include "sim/replay/network/shared_network.hpp"
 #include "sim/replay/training/unroll.hpp"
+#include "sim/studies/jobs/running_job.hpp"
 
 namespace allreplay {
 
 namespace {
-
-// If the plan's program begins with a backward pass, adds the forward passes before it, which wait for nothing.
-void add_opening(Cycle& cycle, const SeatedJob& job, const Unrolled& unrolled, QueueId first_queue) {
-  const std::vector<Work>& program =
-      job.plan.roles.front().program;  // in a pipeline all programs begin with a forward pass
-  if (!program.empty() && program.front().kind != Activity::Backward) return;
-  for (std::uint32_t c = 0; c < job.classes.size(); ++c) {
-    const WorkerClass& one = job.classes[c];
-    const Profile& profile = one.profile ? *one.profile : *job.job.scenario.profile;
-    const Profile slow = slowed(profile, one.slowdown);
-    std::int64_t rank = 0;
-    for (const Layer& layer : slow.layers) {
-      const TaskId id =
-          cycle.opening.add({.queue = first_queue + unrolled.stream(c), .position = rank++, .duration = layer.forward});
-      if (rank > 1) cycle.opening.precede(id - 1, id);
-    }
-    cycle.from_opening.push_back({static_cast<TaskId>(cycle.opening.tasks().size() - 1), unrolled.lead_in(c)});
-  }
-  cycle.opening.link();
-}
 
 // Returns how many begins S(i) of the job the run waits for. The last one only ends the iteration before it.
 std::int64_t awaited_of(const SeatedJob& job, const JobsFile& file, bool some_end) {
@@ -70,17 +51,6 @@ class Kept {
   double bytes_ = 0;
 };
 
-// A job, with its share of the system's servers and queues.
-struct RunningJob {
-  const SeatedJob* job = nullptr;
-  Unrolled unrolled;
-  std::vector<Stream> streams;
-  Clock clock;
-  std::vector<std::uint32_t> compute, codec;  // servers, by class
-  std::vector<Random> random;                 // by class
-  std::vector<double> met_since, met_until;   // Meetings::lasted() at the begin and end of its measured time
-};
-
 class JobsClock final : public Observer {
  public:
   JobsClock(std::span<const SeatedJob> jobs, const JobsFile& file, const Disturbances* disturbances, JobsRecord* record,
@@ -102,7 +72,10 @@ class JobsClock final : public Observer {
                               disturbances ? disturbances->ways_on(disturbances->network()) : std::vector<Way>(),
                               disturbances ? disturbances->rates() : std::vector<double>());
     system_.servers.push_back({&network_->server(), Phase::Communication});
-    for (std::size_t i = 0; i < jobs.size(); ++i) add(i, jobs[i]);
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      seat(jobs[i], static_cast<std::uint32_t>(i), *network_, system_, running_[i], cycles_[i]);
+      if (jobs[i].job.setup.fidelity == Fidelity::Message) require_bearable(i, jobs[i]);
+    }
     times_.jobs.resize(jobs.size());
     if (record) {
       record->jobs.resize(jobs.size());
@@ -214,8 +187,6 @@ class JobsClock final : public Observer {
   }
 
  private:
-  static constexpr std::uint32_t the_network = 0;  // index of the network's server
-
   Time next_event() const {
     if (!disturbances_ || events_begun_ == disturbances_->instants().size()) return never;
     return disturbances_->instants()[events_begun_];
@@ -329,53 +300,6 @@ class JobsClock final : public Observer {
         if (begun == first + 1 + file_.iterations) running.met_until = met(now);
       }
     }
-  }
-
-  void add(std::size_t number, const SeatedJob& job) {
-    RunningJob& running = running_[number];
-    running.job = &job;
-    const Scenario& scenario = job.job.scenario;
-    running.unrolled = unroll_job(job.job, job.plan, job.classes);
-    if (scenario.stragglers.jitter)
-      for (const WorkerClass& one : job.classes)
-        running.random.emplace_back(scenario.stragglers.jitter->seed,
-                                    job.seats[static_cast<std::size_t>(one.workers.front())]);
-    // Appends the job's own servers and queues to the system; the network's server is shared.
-    const System own = system_of(running.unrolled, job.plan, running.streams, running.clock,
-                                 {{&network_->server(), Phase::Communication}});
-    const auto first_queue = static_cast<QueueId>(system_.queues.size());
-    std::vector<std::uint32_t> server_of;
-    for (const ServerUse& use : own.servers) {
-      if (use.server == &network_->server()) {
-        server_of.push_back(the_network);
-        continue;
-      }
-      server_of.push_back(static_cast<std::uint32_t>(system_.servers.size()));
-      system_.servers.push_back(use);
-    }
-    const std::size_t classes = job.classes.size();
-    running.compute.assign(server_of.begin(), server_of.begin() + static_cast<std::ptrdiff_t>(classes));
-    if (running.unrolled.beside)
-      running.codec.assign(server_of.begin() + static_cast<std::ptrdiff_t>(classes) + 1,
-                           server_of.begin() + static_cast<std::ptrdiff_t>(2 * classes) + 1);
-    if (scenario.cluster.interference)
-      add_interference(system_, running.compute.front(), the_network, network_->first_call(number), job.job,
-                       job.classes);
-    for (QueueUse queue : own.queues) {
-      queue.server = server_of[queue.server];
-      system_.queues.push_back(std::move(queue));
-    }
-    Cycle& cycle = cycles_[number];
-    cycle.start = job.start;
-    cycle.graph = running.unrolled.graph;
-    for (TaskId id = 0; id < cycle.graph.tasks().size(); ++id) {
-      Task& task = cycle.graph.task(id);
-      task.queue += first_queue;
-      if (running.unrolled.labels[id].kind == Activity::Transfer) task.call_id += network_->first_call(number);
-    }
-    if (job.job.setup.fidelity == Fidelity::Message) require_bearable(number, job);
-    cycle.carried = running.unrolled.carried;
-    add_opening(cycle, job, running.unrolled, first_queue);
   }
 
   // About ten million messages a second are simulated.

@@ -27,7 +27,7 @@ SourceLocation ResultTable::place_of(const ResultLine& row, const std::string& c
 }
 
 double ResultTable::number(const ResultLine& row, const std::string& column) const {
-  const std::string& written = text(row, column);
+  const std::string written(text(row, column));
   const SourceLocation where = place_of(row, column);
   double value = -1;
   try {
@@ -56,18 +56,19 @@ ResultTable read_results(const Files& files, const std::string& file) {
 }
 
 ResultTable parse_results(const std::string& text, const std::string& file) {
-  std::vector<CsvRow> csv = parse_csv(text, file);
-  if (csv.empty()) throw InputError({file, ""}, "is empty", "the CSV of a sweep: a header and rows");
-  ResultTable table{file, csv.front().fields, {}};
-  for (std::size_t i = 1; i < csv.size(); ++i) {
-    table.rows.push_back({csv[i].line, std::move(csv[i].fields)});
-    const ResultLine& row = table.rows.back();
+  ResultTable table{file, {}, {}};
+  parse_csv(text, file, [&](CsvRow& csv) {
+    if (table.columns.empty()) return table.columns.swap(csv.fields);
+    ResultLine& row = table.rows.emplace_back();
+    row.line = csv.line;
+    for (const std::string& field : csv.fields) row.cells.push_back(field);
     if (row.cells.size() != table.columns.size())
       throw InputError(table.place_of(row), fmt::format("has {} fields", row.cells.size()),
                        fmt::format("{}, as in the header", table.columns.size()));
-  }
+    row.fits = row_fits(table, row);
+  });
+  if (table.columns.empty()) throw InputError({file, ""}, "is empty", "the CSV of a sweep: a header and rows");
   if (table.rows.empty()) throw InputError({file, ""}, "has a header but no rows", "at least one row");
-  for (ResultLine& row : table.rows) row.fits = row_fits(table, row);
   return table;
 }
 

@@ -1,7 +1,10 @@
 // Reads tables of results from CSV: the files that `sweep --out` and `tune --out` write, and any other with a header.
 #pragma once
 
+#include <cstdint>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/studies/results/row.hpp"
@@ -10,10 +13,34 @@ namespace allreplay {
 
 class Files;
 
+/// Texts in one piece of memory, since a large sweep has millions.
+class Texts {
+ public:
+  Texts() = default;
+  explicit Texts(std::initializer_list<std::string_view> texts) {
+    for (const std::string_view one : texts) push_back(one);
+  }
+  bool operator==(const Texts&) const = default;
+
+  void push_back(std::string_view text) {
+    all_ += text;
+    ends_.push_back(static_cast<std::uint32_t>(all_.size()));
+  }
+  std::string_view operator[](std::size_t i) const {
+    const std::size_t begin = i == 0 ? 0 : ends_[i - 1];
+    return std::string_view(all_).substr(begin, ends_[i] - begin);
+  }
+  std::size_t size() const { return ends_.size(); }
+
+ private:
+  std::string all_;
+  std::vector<std::uint32_t> ends_;
+};
+
 /// A row as text, without its column names.
 struct ResultLine {
   int line = 0;  ///< line number in the file, from 1
-  std::vector<std::string> cells;
+  Texts cells;
   bool fits = true;  ///< its memory_bytes fit into the limit in its options, if there is one
 };
 
@@ -25,7 +52,7 @@ struct ResultTable {
   bool has(const std::string& column) const;
   /// The index of a column. Throws InputError if there is none of that name.
   std::size_t place(const std::string& column) const;
-  const std::string& text(const ResultLine& row, const std::string& column) const { return row.cells[place(column)]; }
+  std::string_view text(const ResultLine& row, const std::string& column) const { return row.cells[place(column)]; }
   /// The cell as a number. Throws InputError unless it is at least 0.
   double number(const ResultLine& row, const std::string& column) const;
   /// The location of a row, or of its cell in `column`, for errors.

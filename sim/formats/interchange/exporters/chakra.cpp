@@ -1,15 +1,13 @@
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numeric>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "sim/base/core/json_value.hpp"
 #include "sim/base/core/units.hpp"
 #include "sim/formats/interchange/chakra/trace.hpp"
-#include "sim/formats/interchange/exporters/exporter.hpp"
+#include "sim/formats/interchange/exporters/chakra_notes.hpp"
 #include "sim/plans/schedule/gradients.hpp"
 #include "sim/replay/training/unroll.hpp"
 
@@ -28,21 +26,6 @@ Plan tensor_by_tensor(const Profile& profile) {
 Plan without_ticks(Plan plan) {
   for (Lane& lane : plan.lanes) lane.tick = Time(0);
   return plan;
-}
-
-// True if the plan shards, accumulates, copies or updates, instead of only running one backward and one forward pass.
-bool is_a_step(const Plan& plan) {
-  return !(plan.sharding == ShardingConfig()) ||
-         std::any_of(plan.program().begin(), plan.program().end(),
-                     [](const Work& one) { return one.kind != Activity::Forward && one.kind != Activity::Backward; });
-}
-
-// Numbers the groups, family by family, from 1: in ASTRA-sim 0 means all workers.
-std::int64_t group_number(const Plan& plan, std::uint32_t family, std::int64_t workers, std::int64_t worker) {
-  std::int64_t number = 1 + plan.groups[family].group.of(workers).index_of(worker);
-  for (std::uint32_t other = group_all + 1; other < family; ++other)
-    number += plan.groups[other].group.of(workers).repeats;
-  return number;
 }
 
 // Writes a node for each task of one worker.
@@ -66,7 +49,7 @@ class Writer {
     add_metadata();
     tensors_of_layer_.resize(profile_.layers.size());
     for (const Tensor& tensor : profile_.tensors) tensors_of_layer_[tensor.layer].push_back(&tensor);
-    if (is_a_step(plan_)) {
+    if (is_training_step(plan_)) {
       add_step();
       return std::move(trace_);
     }
@@ -140,7 +123,7 @@ class Writer {
     if (!profile_.recompute.empty()) metadata["recompute"] = profile_.recompute;
     if (profile_.tokens_per_sample) metadata["tokens_per_sample"] = *profile_.tokens_per_sample;
     if (profile_.flops_per_sample) metadata["flops_per_sample"] = *profile_.flops_per_sample;
-    if (!is_a_step(plan_)) return;
+    if (!is_training_step(plan_)) return;
     metadata["accumulate"] = plan_.sharding.accumulate;
     metadata["shard_group"] = plan_.sharding.group_of(workers_);
   }
@@ -337,18 +320,10 @@ class Writer {
     for (const TaskId task : order()) {
       const Transfer& transfer = transfer_of(task);
       const Lane& lane = plan_.lanes[transfer.lane];
-      std::vector<std::uint64_t> waits = waits_for(task);
       const bool serial =
           lane.order != Order::Priority && lane.window.count == 1 && transfer.op != CollectiveOp::AllGather;
-      if (serial && last[transfer.lane]) waits.push_back(*last[transfer.lane]);
-      const auto& [kind, type] = looks(transfer.op);
-      ChakraNode& node =
-          add(task, fmt::format("COMM_COLL_NODE_{}_{}", describe(plan_, transfer.payload.block, profile_), kind),
-              ChakraKind::Collective, std::move(waits));
-      node.attributes["comm_type"] = static_cast<std::int64_t>(type);
-      node.attributes["comm_size"] = comm_size(transfer);
-      add_priority(node, transfer);
-      if (serial) last[transfer.lane] = node.id;
+      add_transfer(task, serial ? last[transfer.lane] : std::nullopt);
+      if (serial) last[transfer.lane] = nodes_[task];
     }
   }
 
@@ -374,74 +349,6 @@ class Writer {
   Time clock_{0};
 };
 
-std::vector<std::string> notes_of(const ExportRequest& request, const Plan& plan, std::size_t vanished) {
-  const Profile& profile = request.profile;
-  std::vector<std::string> notes;
-  if (!request.plan) notes.push_back("without --strategy every tensor is all-reduced alone, one after another");
-  const auto rounded = std::count_if(profile.layers.begin(), profile.layers.end(), [](const Layer& layer) {
-    return layer.forward.count() % 1'000'000 != 0 || layer.backward.count() % 1'000'000 != 0;
-  });
-  if (rounded > 0)
-    notes.push_back(fmt::format(
-        "durations are whole microseconds: those of {} layers were rounded{}, so that every end is right to 0.5 us if "
-        "nothing waits; duration_ps, which `allreplay import` reads, is exact",
-        rounded, vanished > 0 ? fmt::format(" ({} nodes to 0, which ASTRA-sim reads as 1 ns)", vanished) : ""));
-  notes.push_back("the work is given by durations only, without num_ops and tensor_size, so a roofline must be off");
-  if (request.collective == "parameter-server")
-    notes.push_back("parameter-server: pushes to servers and pulls from them became collectives among the workers");
-  if (plan.sharding.shard_group > 0)
-    notes.push_back(
-        fmt::format("groups: pg_name is a number: first the shard groups of {0} consecutive workers, then the groups "
-                    "of workers at the same place in them; this is worker {1}'s file, and --per-worker writes those of "
-                    "all workers and the file of groups",
-                    plan.sharding.shard_group, request.worker));
-  if (plan.sharding.has_expert_groups())
-    notes.push_back(fmt::format(
-        "groups: pg_name is a number; those of experts come last; this is worker {}'s file, and --per-worker "
-        "writes those of all workers and the file of groups",
-        request.worker));
-  if (plan.sharding.accumulate > 1)
-    notes.push_back(
-        fmt::format("{} micro-batches: names of passes end in _1_FWD, _1_BWD and so on, and `allreplay import` reads "
-                    "each as a layer",
-                    plan.sharding.accumulate));
-  if (is_a_step(plan)) notes.push_back("the trace does not say when memory is freed");
-  notes.push_back(
-      "tensors, batch size, device, precision, the update, activations and groups are in attributes that other "
-      "programs do not read");
-  const auto any = [&](auto&& is) { return std::any_of(plan.lanes.begin(), plan.lanes.end(), is); };
-  const bool urgent = any([](const Lane& lane) { return lane.order == Order::Priority; });
-  if (urgent)
-    notes.push_back(
-        "the simulator decides which ready block goes first: the lowest id, as in ASTRA-sim, or the largest "
-        "comm_priority");
-  if (urgent || any([](const Lane& lane) { return lane.window.count != 1; }))
-    notes.push_back(
-        "the simulator decides how many blocks may be in flight: ASTRA-sim sends one at a time, as bytescheduler does "
-        "with `-o credit=1`");
-  if (any([](const Lane& lane) { return lane.window.bytes != Window::unlimited; }))
-    notes.push_back("a window in bytes has no counterpart");
-  if (plan.lanes.size() > 1)
-    notes.push_back(fmt::format(
-        "{} lanes share the network: if only one collective is in flight at a time, the first lane's goes first",
-        plan.lanes.size()));
-  for (const Lane& lane : plan.lanes)
-    if (lane.tick > Time(0)) notes.push_back(fmt::format("the tick of {} was left out", write_duration(lane.tick)));
-  return notes;
-}
-
-// Returns ASTRA-sim's file of groups: the workers of each group, by its number.
-std::string groups_text(const Plan& plan, std::int64_t workers) {
-  std::map<std::int64_t, std::vector<std::int64_t>> members;
-  for (std::uint32_t family = group_all + 1; family < plan.groups.size(); ++family)
-    for (std::int64_t worker = 0; worker < workers; ++worker)
-      members[group_number(plan, family, workers, worker)].push_back(worker);
-  std::string text;
-  for (const auto& [number, ranks] : members)
-    text += fmt::format("{}\"{}\": [{}]", text.empty() ? "{" : ",\n ", number, fmt::join(ranks, ", "));
-  return text + "}\n";
-}
-
 struct Built {
   ChakraTrace trace;
   std::vector<std::string> notes;
@@ -452,7 +359,7 @@ Built build(const ExportRequest& request) {
   const Plan plan = request.plan ? *request.plan : tensor_by_tensor(request.profile);
   Writer writer(request.profile, plan, request.workers, request.worker);
   ChakraTrace trace = writer.trace();
-  return {std::move(trace), notes_of(request, plan, writer.vanished()),
+  return {std::move(trace), chakra_notes(request, plan, writer.vanished()),
           plan.sharding.has_groups() || plan.sharding.in_nodes() ? groups_text(plan, request.workers) : ""};
 }
 

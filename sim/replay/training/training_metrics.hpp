@@ -1,0 +1,17 @@
+// The metrics of an iteration of data-parallel training, from its measured period.
+#pragma once
+
+#include "sim/replay/training/simulate.hpp"
+
+namespace allreplay {
+
+struct Period {
+  double iteration_s;
+  double comm_busy_s;
+  double lower_bound_s;
+  double without_stragglers_s = iteration_s;
+};
+
+Metrics metrics_of(const Scenario& scenario, const Plan& plan, const Period& period, const Unrolled& unrolled);
+
+}  // namespace allreplay
