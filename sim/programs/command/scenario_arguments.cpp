@@ -256,8 +256,9 @@ void add_cluster_options(Command command, std::string& cluster, ClusterWordArgum
 }
 
 void add_cluster_options(Command command, std::vector<std::string>& clusters, ClusterWordArguments& words) {
-  const Option named = command.add_option("-c,--cluster", clusters, values::cluster, help_on_cluster).several();
-  add_cluster_words(command, named.required(), words);
+  const Option named =
+      command.add_option("-c,--cluster", clusters, values::cluster, help_on_cluster).several().required();
+  add_cluster_words(command, named, words);
 }
 
 namespace {
