@@ -34,6 +34,7 @@ fonts-dejavu-core    dejavu-sans-fonts   ttf-dejavu         font-dejavu       fo
 rapidjson-dev        rapidjson-devel     rapidjson          rapidjson-dev     rapidjson
 libtomlplusplus-dev  tomlplusplus-devel  tomlplusplus       tomlplusplus-dev  tomlplusplus
 libyaml-cpp-dev      yaml-cpp-devel      yaml-cpp           yaml-cpp-dev      yaml-cpp
+libpugixml-dev       pugixml-devel       pugixml            pugixml-dev       pugixml
 zlib1g-dev           zlib-devel          zlib               zlib-dev          zlib
 libprotobuf-dev      protobuf-devel      protobuf           protobuf-dev      protobuf
 protobuf-compiler    protobuf-compiler   -                  protoc            -

@@ -152,13 +152,33 @@ std::vector<std::string> schedule_texts() {
   return texts;
 }
 
-void read_a_collective(const std::string& text) {
-  const auto file = read_collective(Json::parse(text, here));
+void run_a_collective(const std::shared_ptr<const CollectiveFile>& file) {
   if (file->algorithm.operation != CollectiveOp::AllReduce) return;
   Scenario scenario = small_scenario(two_layers(), "wfbp");
   scenario.collective = file->name;
   scenario.collective_files.emplace(file->name, file);
   run(scenario);
+}
+
+void read_a_collective(const std::string& text) { run_a_collective(read_collective(Json::parse(text, here))); }
+
+void read_an_xml(const std::string& text) { run_a_collective(read_msccl(text, here)); }
+
+// An exchange of two, by whole steps and through scratch.
+std::vector<std::string> xmls() {
+  const auto exchange = [](std::string_view first, std::string_view second, std::string_view block) {
+    std::string text = R"(<algo name="x" nchunksperloop="1" ngpus="2" coll="allreduce" inplace="1">)";
+    for (int gpu = 0; gpu < 2; ++gpu)
+      text += fmt::format(R"(<gpu id="{}" s_chunks="1"><tb id="0" send="{}" recv="{}" chan="0">{}{}</tb>{}</gpu>)", gpu,
+                          1 - gpu, 1 - gpu, first, second, block);
+    return text + "</algo>";
+  };
+  constexpr std::string_view send =
+      R"(<step s="0" type="s" srcbuf="i" srcoff="0" dstbuf="s" dstoff="0" cnt="1" depid="-1" deps="-1"/>)";
+  return {exchange(send, R"(<step s="1" type="rrc" srcbuf="i" srcoff="0" dstbuf="i" dstoff="0" cnt="1"/>)", ""),
+          exchange(send, R"(<step s="1" type="r" srcbuf="i" srcoff="0" dstbuf="s" dstoff="0" cnt="1"/>)",
+                   R"(<tb id="1" send="-1" recv="-1" chan="0"><step s="0" type="re" srcbuf="s" srcoff="0" dstbuf="i" )"
+                   R"(dstoff="0" cnt="1" depid="0" deps="1"/></tb>)")};
 }
 
 std::vector<std::string> collectives() {
@@ -345,6 +365,8 @@ std::vector<std::string> logs() {
           nccl_tests(sizes, law, 8, "half", "all_gather_perf"),
           osu(sizes, law),
           osu(sizes, law, true),
+          imb("Allreduce", sizes, law, 8),
+          imb("PingPong", sizes, law, 2) + imb("Alltoall", sizes, law, 8),
           "bytes,time_us\n8,10\n1024,20\n65536,40\n",
           "bytes,workers,time_us\n8,8,1\n1024,8,2\n8,4,1\n1024,4,2\n"};
 }
@@ -492,6 +514,7 @@ std::span<const TextReader> text_readers() {
       {"staged-plan", staged_plans, read_a_staged_plan},
       {"schedule", schedule_texts, read_a_schedule},
       {"collective", collectives, read_a_collective},
+      {"msccl", xmls, read_an_xml},
       {"reliability", reliabilities, read_a_reliability},
       {"config", configs, read_a_config},
       {"command-line", command_lines, read_a_command_line},

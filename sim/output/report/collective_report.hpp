@@ -1,9 +1,14 @@
-// The report of the command `collective`: one collective in isolation, by message size, as nccl-tests prints it.
+// The report of the command `collective`: one collective in isolation, or several, by message size, as nccl-tests
+// prints it.
 #pragma once
+
+#include <string>
+#include <vector>
 
 #include "sim/base/core/json_value.hpp"
 #include "sim/output/report/view.hpp"
 #include "sim/replay/training/collective_pricing.hpp"
+#include "sim/studies/results/row.hpp"
 
 namespace allreplay {
 
@@ -15,5 +20,26 @@ JsonValue collective_json(const Scenario& scenario, const CollectivePricing& pri
 /// "ring among 16 workers on fat-tree-4, message: 480 messages each".
 const View& collective_heading_view();
 const View& collective_view();
+
+/// One of several collectives, which are priced for the same sizes.
+struct PricedCollective {
+  Scenario scenario;
+  CollectivePricing pricing;
+  std::string protocol;  ///< the only one that NCCL may choose; "": any
+};
+
+/// The place of the collective with the largest bus bandwidth of each size; the first of equal ones.
+std::vector<std::size_t> fastest_by_size(const std::vector<PricedCollective>& all);
+
+/// What distinguishes each from the others: "ring, 16 workers".
+std::vector<std::string> names_of(const std::vector<PricedCollective>& all);
+
+/// The rows of all, as JSON and CSV have them: what identifies each, its times, and whether it is the fastest.
+std::vector<Row> collectives_rows(const std::vector<PricedCollective>& all);
+/// An object with these "rows", without what all have in common, and with the "leaders" by size.
+JsonValue collectives_json(const std::vector<PricedCollective>& all);
+
+const View& collectives_heading_view();
+const View& collectives_view();
 
 }  // namespace allreplay

@@ -1,7 +1,6 @@
 #include "sim/plans/collective/collective_file.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <span>
 #include <utility>
@@ -11,40 +10,15 @@
 
 #include "sim/base/core/name.hpp"
 #include "sim/base/core/named.hpp"
+#include "sim/plans/collective/file_schedule.hpp"
 
 namespace allreplay {
 
 namespace {
 
-constexpr std::int64_t most_ranks = 65'536, most_chunks = 1 << 24, most_repeats = 65'536;
-// Limits of the check: bits of memory (ranks x chunks x ranks), and work, in words moved (2.4 GB if all move in one
-// round) plus the ranks of each round.
-constexpr std::int64_t most_bits = std::int64_t{1} << 33;
-constexpr double most_work = 3e8;
+constexpr std::int64_t most_repeats = 65'536;
 
-struct FileSend {
-  Rank from = 0;
-  Send send;
-  SourceLocation place;
-};
-
-struct FileRound {
-  std::int64_t repeat = 1;
-  std::vector<FileSend> sends;  // by sender
-};
-
-struct Schedule {
-  CollectiveOp operation = CollectiveOp::AllReduce;
-  Rank ranks = 0;
-  std::int64_t chunks = 1;
-  std::uint32_t streams = 1;
-  std::vector<FileRound> rounds;
-  SourceLocation place;
-
-  Rank owner(std::int64_t chunk) const { return static_cast<Rank>(chunk * ranks / chunks); }
-};
-
-FileSend read_send(const Json& json, const Schedule& schedule) {
+FileSend read_send(const Json& json, const FileSchedule& schedule) {
   json.allow_only({"from", "to", "chunk", "count", "reduce", "stream"});
   FileSend one{.place = json.place()};
   one.from = static_cast<Rank>(json.at("from").integer(0, schedule.ranks - 1));
@@ -58,7 +32,7 @@ FileSend read_send(const Json& json, const Schedule& schedule) {
   return one;
 }
 
-FileRound read_round(const Json& json, const Schedule& schedule) {
+FileRound read_round(const Json& json, const FileSchedule& schedule) {
   json.allow_only({"repeat", "sends"});
   FileRound round;
   if (const auto repeat = json.find("repeat")) round.repeat = repeat->integer(1, most_repeats);
@@ -79,28 +53,28 @@ double work_of(const FileRound& round, Rank ranks) {
   return static_cast<double>(ranks) + static_cast<double>(round.repeat) * chunks * work_of_chunk(ranks);
 }
 
-Schedule read_schedule(const Json& json) {
+FileSchedule read_schedule(const Json& json) {
   json.allow_only({"name", "operation", "ranks", "chunks", "rounds"});
-  Schedule schedule{.place = json.place()};
+  FileSchedule schedule{.place = json.place()};
   const Json operation = json.at("operation");
   schedule.operation = choose_by_name(operations_with(&OperationRow::measured), operation.text(), operation.place(),
                                       "unknown operation '{}'")
                            .value;
-  schedule.ranks = static_cast<Rank>(json.at("ranks").integer(2, most_ranks));
-  schedule.chunks = json.at("chunks").integer(1, most_chunks);
-  if (schedule.chunks > most_bits / schedule.ranks / schedule.ranks)
+  schedule.ranks = static_cast<Rank>(json.at("ranks").integer(2, most_file_ranks));
+  schedule.chunks = json.at("chunks").integer(1, most_file_chunks);
+  if (schedule.chunks > most_file_bits / schedule.ranks / schedule.ranks)
     json.at("chunks").fail(
         fmt::format("{} chunks among {} ranks are too much to check", schedule.chunks, schedule.ranks),
-        fmt::format("at most {}", most_bits / schedule.ranks / schedule.ranks));
+        fmt::format("at most {}", most_file_bits / schedule.ranks / schedule.ranks));
   double work = 0;
   for (const Json& round : json.at("rounds").items()) {
     schedule.rounds.push_back(read_round(round, schedule));
     work += work_of(schedule.rounds.back(), schedule.ranks);
-    if (work > most_work)
-      round.fail(
-          fmt::format("the rounds up to here are too much to check among {} ranks", schedule.ranks),
-          fmt::format("at most {:.0f} chunks sent in total, in {:.0f} rounds",
-                      std::floor(most_work / work_of_chunk(schedule.ranks)), std::floor(most_work / schedule.ranks)));
+    if (work > most_file_work)
+      round.fail(fmt::format("the rounds up to here are too much to check among {} ranks", schedule.ranks),
+                 fmt::format("at most {:.0f} chunks sent in total, in {:.0f} rounds",
+                             std::floor(most_file_work / work_of_chunk(schedule.ranks)),
+                             std::floor(most_file_work / schedule.ranks)));
   }
   if (schedule.rounds.empty()) json.at("rounds").fail("is empty", "at least one round");
   for (const FileRound& round : schedule.rounds)
@@ -112,7 +86,7 @@ Schedule read_schedule(const Json& json) {
 // Tracks which ranks have contributed to each rank's copy of each chunk (a bit each), and if one did so twice.
 class Contents {
  public:
-  explicit Contents(const Schedule& schedule)
+  explicit Contents(const FileSchedule& schedule)
       : schedule_(schedule),
         words_(words_of(schedule.ranks)),
         bits_(static_cast<std::size_t>(schedule.ranks) * static_cast<std::size_t>(schedule.chunks) * words_, 0),
@@ -195,80 +169,24 @@ class Contents {
     return !doubled_[index];
   }
 
-  const Schedule& schedule_;
+  const FileSchedule& schedule_;
   std::size_t words_;
   std::vector<std::uint64_t> bits_;
   std::vector<bool> doubled_;
   std::vector<Written> written_;
 };
 
-void require_ranks(const Schedule& schedule, std::int64_t workers) {
-  if (workers != schedule.ranks)
-    throw InputError(schedule.place / "ranks",
-                     fmt::format("is for {} ranks, but there are {} workers", schedule.ranks, workers),
-                     fmt::format("{} workers", schedule.ranks));
-}
-
-// Each round costs α, and β and γ for the rank that sends or receives, and reduces, the most.
-Coefficients coefficients_of(const Schedule& schedule) {
-  Coefficients sum;
-  std::vector<std::array<std::int64_t, 3>> chunks;  // by rank: sent, received, reduced
-  for (const FileRound& round : schedule.rounds) {
-    chunks.assign(schedule.ranks, {});
-    std::int64_t most = 0, reduced = 0;
-    for (const FileSend& one : round.sends) {
-      most = std::max({most, chunks[one.from][0] += one.send.count, chunks[one.send.to][1] += one.send.count});
-      if (one.send.reduce) reduced = std::max(reduced, chunks[one.send.to][2] += one.send.count);
-    }
-    const auto repeat = static_cast<double>(round.repeat), share = repeat / static_cast<double>(schedule.chunks);
-    sum.alpha += repeat;
-    sum.beta += share * static_cast<double>(most);
-    sum.gamma += share * static_cast<double>(reduced);
-  }
-  return sum;
-}
-
-Rounds rounds_of_file(std::shared_ptr<const Schedule> schedule) {
-  Rounds rounds{.ranks = schedule->ranks,
-                .pieces = schedule->chunks,
-                .piece_share = 1 / static_cast<double>(schedule->chunks),
-                .streams = schedule->streams};
-  for (std::size_t number = 0; number < schedule->rounds.size(); ++number)
-    rounds.rounds.push_back({schedule->rounds[number].repeat, [=](Rank from, std::int64_t, std::vector<Send>& out) {
-                               for (const FileSend& one :
-                                    std::ranges::equal_range(schedule->rounds[number].sends, from, {}, &FileSend::from))
-                                 out.push_back(one.send);
-                             }});
-  return rounds;
-}
-
 }  // namespace
 
 std::shared_ptr<const CollectiveFile> read_collective(const Json& json) {
-  auto file = std::make_shared<CollectiveFile>();
-  const auto schedule = std::make_shared<const Schedule>(read_schedule(json));
-  Contents contents(*schedule);
-  for (const FileRound& round : schedule->rounds)
+  FileSchedule schedule = read_schedule(json);
+  Contents contents(schedule);
+  for (const FileRound& round : schedule.rounds)
     for (std::int64_t turn = 0; turn < round.repeat; ++turn) contents.run(round);
   contents.require_done();
-  file->name = read_name(json.at("name"));
-  file->algorithm.name = file->name;
-  file->algorithm.summary = "rounds from a file";
-  file->algorithm.operation = schedule->operation;
-  file->algorithm.halves = Halves::None;
-  file->algorithm.from_file = true;
-  file->algorithm.coefficients = [schedule](double workers, const CollectiveOptions&) {
-    require_ranks(*schedule, static_cast<std::int64_t>(workers));
-    return coefficients_of(*schedule);
-  };
-  file->algorithm.rounds = [schedule](std::int64_t workers, const CollectiveOptions&, CollectiveOp,
-                                      const SourceLocation&) {
-    require_ranks(*schedule, workers);
-    return rounds_of_file(schedule);
-  };
-  return file;
+  return collective_of(read_name(json.at("name")), std::move(schedule));
 }
 
-bool names_a_file(std::string_view collective) { return collective.ends_with(".json"); }
+bool names_a_file(std::string_view collective) { return collective.ends_with(".json") || collective.ends_with(".xml"); }
 
 }  // namespace allreplay

@@ -18,6 +18,10 @@ struct CollectiveFile {
 /// a round, or a rank lacks its result at the end. The algorithm's functions throw it for other numbers of workers.
 std::shared_ptr<const CollectiveFile> read_collective(const Json& json);
 
+/// Reads an algorithm in the XML of MSCCL (microsoft/msccl-tools). Throws InputError, with the line, also for what
+/// cannot be said in rounds of messages.
+std::shared_ptr<const CollectiveFile> read_msccl(std::string_view text, const std::string& file);
+
 /// True if a collective's name is that of a file.
 bool names_a_file(std::string_view collective);
 

@@ -232,7 +232,7 @@ void execute(Context& context, const CalibrateArguments& arguments) {
 void add_calibrate(CommandLine& app) {
   auto arguments = std::make_shared<CalibrateArguments>();
   Command command =
-      app.add_subcommand("calibrate", "fit the network's constants to a log of nccl-tests or OSU, or a CSV");
+      app.add_subcommand("calibrate", "fit the network's constants to a log of nccl-tests, OSU or IMB, or a CSV");
   command
       .add_option("FILE", arguments->files, values::file,
                   "a log; several, with different numbers of workers, give the two levels of a cluster")
@@ -254,7 +254,7 @@ void add_calibrate(CommandLine& app) {
                      {.name = "FORMAT", .annotated = [] { return summaries(log_formats()); }},
                      "the log's format (recognised by default):");
   command.add_option("--time", arguments->time, {.name = "TIME", .choices = "out-of-place,in-place,avg,min,max"},
-                     "the times to use: out-of-place or in-place (nccl-tests; the first), avg, min or max (osu; avg), "
+                     "the times to use: out-of-place or in-place (nccl-tests; the first), avg, min or max (osu, imb; avg), "
                      "or the column's name (csv)");
   command.add_option("--from", arguments->from, values::size, "fit sizes from this one on, such as 64KiB");
   command.add_option("--to", arguments->to, values::size, "fit sizes up to this one");

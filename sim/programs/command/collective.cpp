@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "sim/base/core/named.hpp"
@@ -5,61 +7,153 @@
 #include "sim/output/picture/picture_file.hpp"
 #include "sim/output/report/collective_report.hpp"
 #include "sim/output/report/links_report.hpp"
+#include "sim/output/view/busbw_picture.hpp"
 #include "sim/output/view/links_picture.hpp"
 #include "sim/programs/command/command.hpp"
+#include "sim/replay/training/collective_choice.hpp"
 
 namespace allreplay {
 
 namespace {
 
 struct CollectiveArguments {
-  std::string cluster, workers, collective, operation, fidelity, plot, bytes = "8B:1GiB:x2";
-  std::vector<std::string> options;
+  std::vector<std::string> clusters, workers, collectives, fidelities, options, bytes;
+  std::string operation, plot;
   ClusterWordArguments cluster_words;
   ChangeArguments changes;
-  bool json = false, links = false;
+  bool json = false, csv = false, links = false;
 };
 
-void execute(Context& context, const CollectiveArguments& arguments) {
+// The given values; without any, one that leaves the choice to the cluster's file.
+std::vector<std::string> some_or_none(std::vector<std::string> given) {
+  if (given.empty()) given.emplace_back();
+  return given;
+}
+
+std::vector<Bytes> sizes_of(const Files& files, const CollectiveArguments& arguments) {
+  std::vector<std::string> ranges = split_list(files, arguments.bytes, "--bytes");
+  if (ranges.empty()) ranges.emplace_back("8B:1GiB:x2");
+  std::vector<Bytes> sizes;
+  for (const std::string& range : ranges)
+    for (const Bytes size : parse_sizes(range, argument("--bytes"))) sizes.push_back(size);
+  if (ranges.size() > 1) {
+    std::ranges::sort(sizes);
+    sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  }
+  return sizes;
+}
+
+// The arguments of each combination of the given values, and the protocol among them.
+std::vector<std::pair<ScenarioArguments, std::string>> combinations(const Files& files,
+                                                                    const CollectiveArguments& arguments) {
+  std::vector<std::string> workers;
+  for (const std::string& some : some_or_none(split_list(files, arguments.workers, "--workers")))
+    for (const std::string& count : worker_counts(some)) workers.push_back(count);
+  std::vector<std::string> given;
+  if (const auto found = arguments.changes.find("protocol"); found != arguments.changes.end()) given = found->second;
+  const std::vector<std::string> protocols = some_or_none(split_list(files, given, "--protocol"));
+  std::vector<std::pair<ScenarioArguments, std::string>> all;
   ScenarioArguments words;
-  words.cluster = arguments.cluster;
   words.cluster_words = arguments.cluster_words;
-  words.workers = arguments.workers;
-  words.collective = arguments.collective;
-  words.fidelity = arguments.fidelity;
   words.options = arguments.options;
   words.changes = arguments.changes;
-  Library library(context.inputs);
+  for (const std::string& cluster : some_or_none(split_list(files, arguments.clusters, "--cluster", "topologies")))
+    for (const std::string& count : workers)
+      for (const std::string& collective : some_or_none(split_list(files, arguments.collectives, "--collective")))
+        for (const std::string& fidelity : some_or_none(split_list(files, arguments.fidelities, "--fidelity")))
+          for (const std::string& protocol : protocols) {
+            words.cluster = cluster;
+            words.workers = count;
+            words.collective = collective;
+            words.fidelity = fidelity;
+            if (!protocol.empty()) words.changes["protocol"] = {protocol};
+            all.emplace_back(words, protocols.size() > 1 ? protocol : "");
+          }
+  constexpr std::size_t most = 1'000;
+  if (all.size() > most)
+    throw InputError({"command line", ""}, fmt::format("this makes {} combinations", all.size()),
+                     fmt::format("at most {}", most));
+  return all;
+}
+
+Scenario scenario_of(Library& library, const CollectiveArguments& arguments, const ScenarioArguments& words) {
   Scenario scenario = library.resolve_network(words.request(""));
   if (!arguments.operation.empty())
     scenario.operation = choose_by_name(operations_with(&OperationRow::usual), arguments.operation,
                                         argument("--operation"), "unknown operation '{}'")
                              .value;
   scenario.options.parallel = {};  // of all workers, whatever they train
-  const std::vector<Bytes> sizes = parse_sizes(arguments.bytes, argument("--bytes"));
-  if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
-  require_separate(context.files(), {{"--plot", arguments.plot}},
-                   {file_behind(context.files(), "topologies", arguments.cluster)});
-  const CollectivePricing pricing = price_collective(scenario, sizes);
-  const std::vector<CollectiveRow>& rows = pricing.rows;
+  return scenario;
+}
+
+std::string title_of(const View& heading, const JsonValue& json) {
+  return std::string(trim(rendered(heading, json, {.width = 1000})));
+}
+
+// In fluid and message a single collective's picture is its use of links.
+void execute_one(Context& context, const CollectiveArguments& arguments, const PricedCollective& one) {
+  const std::vector<CollectiveRow>& rows = one.pricing.rows;
+  const bool drawn = !arguments.plot.empty();
   std::optional<LinkUsage> usage;  // of the largest
-  if (arguments.links || !arguments.plot.empty())
-    usage =
-        link_usage(scenario, rows.back().bytes, rows.back().time_s, argument(arguments.links ? "--links" : "--plot"));
-  JsonValue json = collective_json(scenario, pricing);
+  if (arguments.links || (drawn && collective_of(one.scenario).detailed()))
+    usage = link_usage(one.scenario, rows.back().bytes, rows.back().time_s,
+                       argument(arguments.links ? "--links" : "--plot"));
+  JsonValue json = collective_json(one.scenario, one.pricing);
   if (arguments.links) json["rows"].back()["links"] = links_json(*usage);
-  if (!arguments.plot.empty())
+  const std::string title = title_of(collective_heading_view(), json);
+  if (drawn)
     write_picture(context.files(), arguments.plot,
-                  links_picture(*usage, *scenario.cluster.network.topology,
-                                fmt::format("{}; {}", trim(rendered(collective_heading_view(), json, {.width = 1000})),
-                                            format_size(rows.back().bytes))));
-  context.console.warn(pricing.warning);
-  context.console.note(pricing.note);
+                  usage ? links_picture(*usage, *one.scenario.cluster.network.topology,
+                                        fmt::format("{}; {}", title, format_size(rows.back().bytes)))
+                        : busbw_picture({one}, title));
   if (arguments.json) return context.console.print_json(json["rows"]);
   context.console.show(collective_view(), json);
   if (!arguments.links) return;
   context.console.print("\n");
   context.console.show(links_view(), links_document(*usage));
+}
+
+void print_csv(Console& console, const std::vector<PricedCollective>& all) {
+  const std::vector<Row> rows = collectives_rows(all);
+  std::vector<std::string_view> keys;
+  for (const NamedCell& cell : rows.front()) keys.push_back(cell.column->key);
+  console.print("{}\n", csv_header(keys));
+  for (const Row& row : rows) console.print("{}\n", to_csv(row));
+}
+
+void execute_several(Context& context, const CollectiveArguments& arguments, const std::vector<PricedCollective>& all) {
+  const JsonValue json = collectives_json(all);
+  if (!arguments.plot.empty())
+    write_picture(context.files(), arguments.plot, busbw_picture(all, title_of(collectives_heading_view(), json)));
+  if (arguments.csv) return print_csv(context.console, all);
+  if (!arguments.json) return context.console.show(collectives_view(), json);
+  auto rows = JsonValue::array();
+  for (const Row& row : collectives_rows(all)) rows.push_back(json_of(row));
+  context.console.print_json(rows);
+}
+
+void execute(Context& context, const CollectiveArguments& arguments) {
+  const Files& files = context.files();
+  const auto all_words = combinations(files, arguments);
+  if (arguments.links && all_words.size() > 1)
+    throw InputError(argument("--links"), fmt::format("there are {} collectives", all_words.size()), "one collective");
+  Library library(context.inputs);
+  std::vector<PricedCollective> all;
+  for (const auto& [words, protocol] : all_words) all.push_back({scenario_of(library, arguments, words), {}, protocol});
+  const std::vector<Bytes> sizes = sizes_of(files, arguments);
+  if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
+  std::vector<std::string> read;
+  for (const auto& [words, protocol] : all_words) read.push_back(file_behind(files, "topologies", words.cluster));
+  require_separate(files, {{"--plot", arguments.plot}}, read);
+  for (PricedCollective& one : all) {
+    one.pricing = price_collective(one.scenario, sizes);
+    context.console.warn(one.pricing.warning);
+    context.console.note(one.pricing.note);
+  }
+  if (all.size() == 1 && !arguments.csv)
+    execute_one(context, arguments, all.front());
+  else
+    execute_several(context, arguments, all);
 }
 
 }  // namespace
@@ -68,35 +162,47 @@ void add_collective(CommandLine& app) {
   auto arguments = std::make_shared<CollectiveArguments>();
   Command command =
       app.add_subcommand("collective", "time one collective alone, by message size, as nccl-tests prints it");
-  add_cluster_options(command, arguments->cluster, arguments->cluster_words);
-  command.add_option("-n,--workers", arguments->workers, values::number, "number of workers (the cluster file's)");
-  command.add_option("--collective", arguments->collective, {"COLLECTIVE", "collectives"},
-                     "the algorithm (the cluster file's); see `allreplay list collectives`");
-  command.add_option("--fidelity", arguments->fidelity,
-                     {.name = "FIDELITY", .words = [] { return names_of(fidelities); }},
-                     "alpha-beta, fluid or message (the cluster file's)");
+  add_cluster_options(command, arguments->clusters, arguments->cluster_words);
+  command.add_option("-n,--workers", arguments->workers, values::number, "number of workers (the cluster file's)")
+      .several();
+  command
+      .add_option("--collective", arguments->collectives, {"COLLECTIVE", "collectives"},
+                  "the algorithm (the cluster file's); see `allreplay list collectives`")
+      .several();
+  command
+      .add_option("--fidelity", arguments->fidelities,
+                  {.name = "FIDELITY", .words = [] { return names_of(fidelities); }},
+                  "alpha-beta, fluid or message (the cluster file's)")
+      .several();
   command.add_option("--operation", arguments->operation,
                      {.name = "OPERATION", .words = [] { return names_of(operations_with(&OperationRow::usual)); }},
                      "the operation to time; --bytes as nccl-tests counts them: " +
                          choices(names_of(operations_with(&OperationRow::usual))));
   add_change_options(command, arguments->changes, {Changed::Network});
-  command.add_option("--bytes", arguments->bytes, values::size, "one size, or FROM:TO:xFACTOR").capture_default_str();
+  command.add_option("--bytes", arguments->bytes, values::size, "sizes, or FROM:TO:xFACTOR (8B:1GiB:x2)").several();
   command
       .add_option("-o,--option", arguments->options, {"KEY=VALUE", "options"},
                   "key=value, any number of times; see `allreplay list options`")
       .allow_extra_args(false);
-  command.add_flag("--json", arguments->json, "print a JSON array");
-  command.add_flag(
-      "--links", arguments->links,
-      "fluid, message: print the use of each kind of link at the largest size, and the hottest links by name");
-  command.add_option("--plot", arguments->plot, values::file,
-                     "fluid, message: draw the topology, its links coloured by use: FILE.svg, .png or .pdf");
+  const Option json = command.add_flag("--json", arguments->json, "print a JSON array");
+  const Option csv = command.add_flag("--csv", arguments->csv, "print CSV").excludes(json);
+  command
+      .add_flag("--links", arguments->links,
+                "fluid, message: print the use of each kind of link at the largest size, and the hottest links by name")
+      .excludes(csv);
+  command.add_option(
+      "--plot", arguments->plot, values::file,
+      "draw busbw by size, and where the fastest changes; of a single collective in fluid or message, the "
+      "topology, its links coloured by use: FILE.svg, .png or .pdf");
   command.footer(
       "algbw is bytes / time; busbw is the part that a link carries (2(N-1)/N of algbw for an all-reduce).\n"
       "With --operation the size is the whole buffer: what a rank has after an all-gather, what it has before a "
       "reduce-scatter, and all that it sends in an all-to-all.\n"
-      "Example:\n  allreplay collective --cluster fat-tree-16 --workers 256 --collective ring --fidelity message "
-      "--bytes 1MiB:1GiB:x4");
+      "Of several values (also of --protocol) all combinations are timed.\n"
+      "Examples:\n  allreplay collective --cluster fat-tree-16 --workers 256 --collective ring --fidelity message "
+      "--bytes 1MiB:1GiB:x4\n"
+      "  allreplay collective --cluster k80-10gbe --workers 16 --collective ring,double-binary-tree,recursive-doubling "
+      "--plot busbw.svg");
   command.callback([arguments](Context& context) { execute(context, *arguments); });
 }
 

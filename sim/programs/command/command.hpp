@@ -66,6 +66,7 @@ using ClusterWordArguments = std::map<std::string, std::string, std::less<>>;
 
 /// Adds --cluster, and the flags that describe a cluster instead.
 void add_cluster_options(Command command, std::string& cluster, ClusterWordArguments& words);
+void add_cluster_options(Command command, std::vector<std::string>& clusters, ClusterWordArguments& words);
 
 std::vector<ChangeText> words_of_cluster(const ClusterWordArguments& arguments);
 

@@ -255,6 +255,12 @@ void add_cluster_options(Command command, std::string& cluster, ClusterWordArgum
                     words);
 }
 
+void add_cluster_options(Command command, std::vector<std::string>& clusters, ClusterWordArguments& words) {
+  const Option named =
+      command.add_option("-c,--cluster", clusters, values::cluster, help_on_cluster).several().required();
+  add_cluster_words(command, named, words);
+}
+
 namespace {
 
 Option add_parallel_flag(Command command, const ParallelFlag& one, ScenarioArguments& arguments,

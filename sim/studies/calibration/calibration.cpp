@@ -14,6 +14,15 @@ namespace {
 
 std::string noun(CollectiveOp op) { return (to_string(op).starts_with('a') ? "an " : "a ") + to_string(op); }
 
+// A message from one rank to another is a broadcast among two. If the log's ranks are on several hosts, the slowest
+// message is between two of them.
+void read_as_broadcast(MeasurementLog& log) {
+  if (log.workers > log.per_host) log.per_host = std::min<std::int64_t>(log.per_host, 1);
+  log.notes.push_back(fmt::format("{} sends single messages: read as a broadcast among 2", log.benchmark));
+  log.operation = CollectiveOp::Broadcast;
+  log.workers = 2;
+}
+
 const Algorithm& algorithm_for(const MeasurementLog& log, const CalibrationRequest& request) {
   const CollectiveOp operation = log.operation.value_or(CollectiveOp::AllReduce);
   if (!request.algorithm)
@@ -96,6 +105,7 @@ double Calibration::time_of_largest(bool table_wanted) const {
 }
 
 Calibration calibrate(MeasurementLog log, const CalibrationRequest& request) {
+  if (log.operation == CollectiveOp::Send) read_as_broadcast(log);
   Calibration calibration;
   calibration.algorithm = &algorithm_for(log, request);
   calibration.options = request.options;

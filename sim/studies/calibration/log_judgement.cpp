@@ -130,6 +130,10 @@ void add_causes_of_log(Library& library, const Request& request, LogJudgement& j
 LogJudgement judge(Library& library, Request request, MeasurementLog log) {
   if (log.workers == 0) throw InputError({log.file, ""}, "does not say how many workers took part", "--workers N");
   if (log.workers < 2) throw InputError({log.file, ""}, "is of one worker, which sends nothing", "a log of several");
+  if (log.operation == CollectiveOp::Send)
+    throw InputError({log.file, ""},
+                     fmt::format("{} sends single messages, which clusters do not price", log.benchmark),
+                     "a log of a collective; or `allreplay calibrate`");
   request.workers = log.workers;
   if (!log.total_gathered && log.operation == CollectiveOp::AllGather)
     for (Measurement& row : log.points) row.bytes *= log.workers;  // payloads: the price is that of all together

@@ -62,6 +62,8 @@ bool is_nccl_tests(std::string_view text);
 void read_nccl_tests(std::string_view text, const LogRequest& request, MeasurementLog& log);
 bool is_osu(std::string_view text);
 void read_osu(std::string_view text, const LogRequest& request, MeasurementLog& log);
+bool is_imb(std::string_view text);
+void read_imb(std::string_view text, const LogRequest& request, MeasurementLog& log);
 bool is_measurement_csv(std::string_view text);
 void read_measurement_csv(std::string_view text, const LogRequest& request, MeasurementLog& log);
 

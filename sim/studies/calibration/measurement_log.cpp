@@ -20,6 +20,7 @@ namespace {
 constexpr LogFormat formats[] = {
     {"nccl-tests", "all_reduce_perf and the other tests, also through mpirun or srun", is_nccl_tests, read_nccl_tests},
     {"osu", "osu_allreduce and the other benchmarks, also with -f", is_osu, read_osu},
+    {"imb", "IMB-MPI1: PingPong, Allreduce, Alltoall, Bcast and others", is_imb, read_imb},
     {"csv", "a header such as bytes,time_us (or with a column of workers), then rows", is_measurement_csv,
      read_measurement_csv},
 };
@@ -52,7 +53,7 @@ const LogFormat& format_of(std::string_view text, const std::string& file, const
   for (const LogFormat& format : formats)
     if (format.recognises(text)) return format;
   throw InputError({file, ""}, "is not a log of a collective",
-                   "what nccl-tests or osu_allreduce print, or a CSV with the header bytes,time_us");
+                   "what nccl-tests, osu_allreduce or IMB-MPI1 print, or a CSV with the header bytes,time_us");
 }
 
 // Returns the first `#` of a line if it begins the header of a table or the title of a benchmark; else npos.
@@ -60,7 +61,9 @@ std::size_t header_start(std::string_view line) {
   for (std::size_t at = line.find('#'); at != line.npos; at = line.find('#', at + 1)) {
     const std::vector<std::string_view> words = words_of(line.substr(at + 1));
     if (words.size() < 2) continue;
-    if (words[0] == "OSU" || words[0] == "Size" || (words[0] == "size" && words[1] == "count")) return at;
+    if (words[0] == "OSU" || words[0] == "Size" || (words[0] == "size" && words[1] == "count") ||
+        (words[0] == "bytes" && words[1] == "#repetitions"))
+      return at;
   }
   return line.npos;
 }

@@ -1,4 +1,5 @@
-// Reads the times of a collective by message size from logs of nccl-tests and OSU micro-benchmarks, and from CSV.
+// Reads the times of a collective by message size from logs of nccl-tests, OSU micro-benchmarks and Intel
+// MPI Benchmarks, and from CSV.
 #pragma once
 
 #include <cstdint>

@@ -21,7 +21,9 @@ namespace {
 constexpr Benchmark nccl_benchmarks[] = {{"all_reduce_perf", CollectiveOp::AllReduce},
                                          {"all_gather_perf", CollectiveOp::AllGather},
                                          {"reduce_scatter_perf", CollectiveOp::ReduceScatter},
-                                         {"broadcast_perf", CollectiveOp::Broadcast}};
+                                         {"broadcast_perf", CollectiveOp::Broadcast},
+                                         {"alltoall_perf", CollectiveOp::AllToAll},
+                                         {"sendrecv_perf", CollectiveOp::Send}};
 constexpr std::size_t block_columns = 3;  // time, algbw, busbw; then #wrong, or error before NCCL 2.13's tests
 constexpr std::array<std::string_view, 2> blocks = {"out-of-place", "in-place"};
 

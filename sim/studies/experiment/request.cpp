@@ -156,7 +156,7 @@ const Library::ClusterFile& Library::cluster(const Request& request) {
 
 std::shared_ptr<const CollectiveFile> Library::collective_file(const std::string& file) {
   return known(&Shelves::collectives, file, [&](const Files& files) {
-    auto read = read_collective(Json::read(files, file));
+    auto read = file.ends_with(".xml") ? read_msccl(files.read(file), file) : read_collective(Json::read(files, file));
     require_name(read->name, {file, "/name"});
     return read;
   });

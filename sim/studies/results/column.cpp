@@ -265,6 +265,7 @@ constexpr Column registry[] = {
     detail("messages", "1", "messages that were simulated"),
     detail("algorithm", "", "the algorithm that the library chooses"),
     detail("protocol", "", "the protocol that the library chooses"),
+    detail("fastest", "", "whether its busbw is the largest of its size"),
 };
 
 }  // namespace

@@ -81,6 +81,9 @@ const char* const command_lines[] = {
     "topology --cluster fat-tree-4",
     "collective --cluster fat-tree-4 --collective ring --fidelity message --operation all-gather --bytes 1MiB",
     "collective --cluster h100x8-8x400gbps --bytes 1MiB",
+    "collective --cluster h100x8-8x400gbps --bytes 1MiB --protocol ll,simple --operation all-gather",
+    "collective --cluster fat-tree-4,fat-tree-16 --workers 8,16 --collective ring,binary-tree --fidelity "
+    "alpha-beta,fluid --bytes 1MiB",
     "plan --profile resnet50_k80_b16 --cluster k80-10gbe --strategy mg-wfbp --codec dgc",
     "plan --profile lenet5_2xk40c_b128 --cluster k80-10gbe --strategy bytescheduler --option credit=4MB",
     "plan --profile lenet5_2xk40c_b128 --cluster k80-10gbe --strategy horovod",

@@ -76,6 +76,24 @@ TEST_CASE("the log's benchmark decides which collectives there may be") {
   CHECK(error_place([&] { calibrate(gathered, as("ring")); }) == "c: --collective");
 }
 
+TEST_CASE("all-to-alls and single messages") {
+  // Among 8, each port carries 7/8 of the buffer once: α = 140 us, β = 2/(7/8) ns/B; bus bandwidth is M/T · 7/8.
+  const Calibration pairs = calibrate(log_of(law, 8, "alltoall_perf"), as(""));
+  CHECK(pairs.algorithm->name == "all-to-all");
+  CHECK(pairs.alpha == Approx(140e-6).epsilon(1e-9));
+  CHECK(pairs.beta == Approx(2e-9 * 8 / 7).epsilon(1e-9));
+  // A message takes α + β·M, whatever the number of ranks that send one.
+  for (const MeasurementLog& log :
+       {log_of(law, 8, "sendrecv_perf"), read_measurements(imb("PingPong", sizes, law, 2), "f", {})}) {
+    const Calibration one = calibrate(log, as(""));
+    CHECK(one.algorithm->name == "broadcast");
+    CHECK(one.workers() == 2);
+    CHECK(one.alpha == Approx(140e-6).epsilon(1e-9));
+    CHECK(one.beta == Approx(2e-9).epsilon(1e-9));
+  }
+  CHECK(error_place([] { calibrate(log_of(law, 8, "sendrecv_perf"), as("ring")); }) == "c: --collective");
+}
+
 TEST_CASE("a range of sizes, and what is left of it") {
   const auto two = [](Bytes m) { return m <= 65536 ? 1e-6 + 2e-9 * static_cast<double>(m) : law(m); };
   CalibrationRequest request = as("ring");

@@ -36,16 +36,32 @@ inline std::string nccl_tests(const std::vector<allreplay::Bytes>& sizes, const 
       "#wrong\n";
   text +=
       "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n";
+  const double bus = program == "sendrecv_perf" ? 1 : (program == "alltoall_perf" ? 1.0 : 2.0) * (ranks - 1) / ranks;
   for (const allreplay::Bytes size : sizes) {
     const double us = law(size) * 1e6;
     const auto block = [&](double time) {
       const double algbw = static_cast<double>(size) / time * 1e-3;
-      return fmt::format("  {:>20.12g} {:7.2f} {:7.2f}      0", time, algbw, algbw * 2 * (ranks - 1) / ranks);
+      return fmt::format("  {:>20.12g} {:7.2f} {:7.2f}      0", time, algbw, algbw * bus);
     };
     text += fmt::format("{:12d} {:13d} {:>9} {:>7} {:7d}{}{}\n", size, size / 4, type, "sum", -1, block(us),
                         block(us * 1.1));
   }
   return text + "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 3.14159\n#\n";
+}
+
+/// Output of one benchmark of IMB-MPI1; minima are two per cent below, maxima three above.
+inline std::string imb(const std::string& benchmark, const std::vector<allreplay::Bytes>& sizes, const Law& law,
+                       int processes) {
+  const bool single = benchmark == "PingPong";
+  std::string text = fmt::format("\n#-----\n# Benchmarking {} \n# #processes = {} \n#-----\n", benchmark, processes);
+  text += single ? "       #bytes #repetitions      t[usec]   Mbytes/sec\n"
+                 : "       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n";
+  for (const allreplay::Bytes size : sizes) {
+    const double us = law(size) * 1e6;
+    text += single ? fmt::format("{:13d} {:12d} {:20.12g} {:12.2f}\n", size, 1000, us, static_cast<double>(size) / us)
+                   : fmt::format("{:13d} {:12d} {:20.12g} {:20.12g} {:20.12g}\n", size, 1000, us * 0.98, us * 1.03, us);
+  }
+  return text;
 }
 
 /// Output of osu_allreduce; with -f, minima are two per cent below, maxima three above.

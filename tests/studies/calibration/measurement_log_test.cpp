@@ -278,6 +278,58 @@ TEST_CASE("OSU: columns, tags and the missing number of workers") {
   CHECK(complaint(tagged, 4) == "c: --workers");
 }
 
+TEST_CASE("nccl-tests: all-to-alls and sends") {
+  const MeasurementLog pairs = read(nccl_tests(sizes, law, 8, "float", "alltoall_perf"));
+  CHECK(pairs.operation == CollectiveOp::AllToAll);
+  check_law(pairs);
+  const MeasurementLog sends = read(nccl_tests(sizes, law, 8, "float", "sendrecv_perf"));
+  CHECK(sends.operation == CollectiveOp::Send);
+  CHECK(sends.workers == 8);
+  check_law(sends);
+}
+
+TEST_CASE("Intel MPI Benchmarks: columns by name, numbers of processes") {
+  const std::string text = imb("Allreduce", sizes, law, 2) + imb("Allreduce", sizes, law, 4);
+  const MeasurementLog log = read(text, 4);
+  CHECK(log.format == "imb");
+  CHECK(log.benchmark == "IMB Allreduce");
+  CHECK(log.operation == CollectiveOp::AllReduce);
+  CHECK(log.workers == 4);
+  check_law(log);
+  check_law(read(text, 2, "min"), 0.98);
+  check_law(read(text, 2, "max"), 1.03);
+  CHECK(complaint(text) == "f");
+  CHECK(complaint(text, 8) == "c: --workers");
+  CHECK(complaint(text, 4, "in-place") == "c: --time");
+  // The size of an all-to-all is that of each message: 4 of them are what a rank sends, its own included.
+  const MeasurementLog pairs = read(imb("Alltoall", sizes, law, 4));
+  CHECK(pairs.operation == CollectiveOp::AllToAll);
+  CHECK(pairs.points[0].bytes == 4 * sizes[0]);
+  CHECK(pairs.points[0].seconds == Approx(law(sizes[0])));
+  // One message at a time has one time.
+  const MeasurementLog sends = read(imb("PingPong", sizes, law, 2));
+  CHECK(sends.operation == CollectiveOp::Send);
+  CHECK(sends.workers == 2);
+  check_law(sends);
+  CHECK(complaint(imb("PingPong", sizes, law, 2), 0, "min") == "c: --time");
+}
+
+TEST_CASE("Intel MPI Benchmarks: one of several benchmarks, rows without a time") {
+  const std::string all = imb("PingPong", sizes, law, 2) + imb("Barrier", {}, law, 4) + imb("Bcast", sizes, law, 4) +
+                          imb("Allgatherv", sizes, law, 4);
+  CHECK(complaint(all) == "f");
+  LogRequest request;
+  request.operation = CollectiveOp::Broadcast;
+  check_law(read_measurements(all, "f", request));
+  CHECK(complaint(imb("Allgatherv", sizes, law, 4)) == "f");
+  CHECK(complaint("# ( 2 groups of 2 processes each running simultaneous )\n" + all) == "f: line 1");
+  const MeasurementLog cut =
+      read(imb("Bcast", sizes, law, 4) + "      4194304 out-of-mem.; needed X= 0.008 GB; use flag \"-mem X\"\n");
+  check_law(cut);
+  CHECK(cut.notes.size() == 1);
+  CHECK(complaint(imb("Bcast", sizes, law, 4) + " 8388608 10 3.1\n") == "f: line 25");
+}
+
 TEST_CASE("CSV: units in the header, in the cells, and a column of workers") {
   const auto csv = [](const std::string& header, const std::function<std::string(Bytes)>& row) {
     std::string text = header + "\n";
@@ -331,7 +383,7 @@ TEST_CASE("errors in logs name the line") {
       {with(nccl, row, with(row, "30.512", "nan")), "f: line 24"},
       {with(nccl, row, with(row, "30.512", "1e99")), "f: line 24"},
       {nccl, "c: --workers", 4},
-      {nccl_tests(sizes, law, 8, "float", "alltoall_perf"), "f: line 1"},
+      {nccl_tests(sizes, law, 8, "float", "scatter_perf"), "f: line 1"},
       {nccl + nccl_tests(sizes, law, 8, "float", "all_gather_perf"), "f: line 38"},
       {with(omb, "MPI Allreduce Latency", "MPI Bandwidth"), "f: line 2"},
       {with(omb, "1024 ", "1024 12"), "f: line 12"},
