@@ -28,7 +28,8 @@ SWEEP_KINDS = ["speedup", "efficiency", "lines", "bars", "columns", "dots", "his
 def said():
     """The kinds and keys that `allreplay plot --help` explains."""
     text = program.output("plot", "--help")
-    return [re.findall(r"^  ([a-z]+) {2,}\S", text.partition(f"{head}")[2].partition("\n\n")[0], re.M) for head in ("Kinds (", "Keys of")]
+    kinds, keys = (text.partition(head)[2].partition("\n\n")[0] for head in ("Kinds (", "Keys of"))
+    return re.findall(r"^  ([a-z]+) {2,}\S", kinds, re.M), ["kind", *(key.replace("-", "_") for key in re.findall(r"^  --([a-z-]+) ", keys, re.M))]
 
 
 @program.needs_program
