@@ -201,7 +201,7 @@ class JobsClock final : public Observer {
         for (const std::size_t event : running.job->events[c])
           if (file_.events[event].at <= now && now < file_.events[event].end()) factor *= *file_.events[event].slowdown;
         slowed.emplace_back(running.compute[c], factor);
-        if (running.unrolled.beside) slowed.emplace_back(running.codec[c], factor);
+        if (running.unrolled.separate_codec) slowed.emplace_back(running.codec[c], factor);
       }
   }
 
