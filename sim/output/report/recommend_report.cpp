@@ -68,7 +68,7 @@ JsonValue row_json(const Advice& advice, const WinningRule& rule, const Training
   return json;
 }
 
-// A verdict with what it takes to run the winner.
+// A verdict with the settings that run the winner.
 JsonValue advice_json(const std::vector<const Advice*>& ranked, std::size_t tied, const WinningRule& rule) {
   std::vector<Racer> racers;
   for (const Advice* one : ranked) racers.push_back(racer_of(one->tuned, name_of(*one)));

@@ -18,7 +18,7 @@ namespace allreplay {
 
 namespace {
 
-// Returns how many begins S(i) of the job the run waits for. The last one only ends the iteration before it.
+// Returns the number of iteration starts S(i) that the run waits for. The last one only ends the iteration before it.
 std::int64_t awaited_of(const SeatedJob& job, const JobsFile& file, bool some_end) {
   if (some_end) return job.iterations ? *job.iterations + 1 : 0;
   return file.warm_up + file.iterations + 1;
