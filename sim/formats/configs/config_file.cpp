@@ -74,7 +74,7 @@ Entries entries_of(const std::string& text, const std::string& file) {
   return entries_of_arguments(text, file);
 }
 
-// True for a name in capitals, a variable of a script, which is no setting by itself.
+// True for a name in capitals: a variable of a script, not a setting.
 bool is_variable(std::string_view key) {
   return std::none_of(key.begin(), key.end(), [](char c) { return (c >= 'a' && c <= 'z') || c == '.'; });
 }
@@ -106,7 +106,7 @@ ConfigFile read_config(const Files& files, const std::string& name) {
   ConfigReader read(entries, config);
   const auto is = [&](const Format& one) { return one.is(entries); };
   const auto format = std::find_if(std::begin(formats), std::end(formats), is);
-  if (format == std::end(formats)) throw InputError({name, ""}, "is no configuration that is known", config_formats);
+  if (format == std::end(formats)) throw InputError({name, ""}, "is not a known kind of configuration", config_formats);
   config.format = format->name;
   format->read(read, files);
   config.unset = entries.unset();

@@ -35,7 +35,7 @@ class Entries {
   const Entry* find(std::string_view key);
   /// True if some key starts with `prefix`. Reads nothing.
   bool has(std::string_view prefix) const;
-  /// True if the key has the value "auto", by which Hugging Face fills in what it knows.
+  /// True if the key has the value "auto", for which Hugging Face fills in the value itself.
   bool is_auto(std::string_view key);
 
   /// A whole number, at least `least`. Throws InputError at its place.

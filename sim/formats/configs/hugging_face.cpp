@@ -33,7 +33,7 @@ FsdpRule rule_of(ConfigReader& read, const std::string& key, std::string_view wo
   const std::string lower = lower_case(word);
   for (const auto& row : rows)
     if (row.word == lower) return row.rule;
-  throw InputError(read.place_of(key), fmt::format("'{}' is no sharding strategy", word),
+  throw InputError(read.place_of(key), fmt::format("'{}' is not a sharding strategy", word),
                    "FULL_SHARD, SHARD_GRAD_OP, NO_SHARD, HYBRID_SHARD or HYBRID_SHARD_ZERO2");
 }
 
@@ -132,8 +132,8 @@ bool read_named_deepspeed(ConfigReader& read, const Files& files) {
   for (const std::string key : {"deepspeed", "deepspeed_config.deepspeed_config_file"}) {
     const Entry* named = read.entries.find(key);
     if (!named || named->value.empty()) continue;
-    const std::string beside = (std::filesystem::path(read.entries.file()).parent_path() / named->value).string();
-    const std::string file = files.is_file(beside) ? beside : named->value;
+    const std::string next_to_file = (std::filesystem::path(read.entries.file()).parent_path() / named->value).string();
+    const std::string file = files.is_file(next_to_file) ? next_to_file : named->value;
     if (!files.is_file(file)) throw InputError(named->place, fmt::format("no such file: {}", file), "DeepSpeed's JSON");
     Entries own = entries_of_json(files.read(file, most_bytes_of_config), file);
     ConfigReader inner(own, read.config);
@@ -192,10 +192,10 @@ void read_hugging_face(ConfigReader& read, const Files& files) {
   read_trainer_types(read, is_fsdp, named || is_short);
   const std::string model = entries.text("model_name_or_path");
   if (!model.empty()) {
-    const std::string beside = (std::filesystem::path(entries.file()).parent_path() / model).string();
-    const bool is_beside = files.is_file(beside + "/config.json");
-    if (is_beside || files.is_file(model + "/config.json"))
-      read.set("--model", is_beside ? beside : model, read.place_of("model_name_or_path"));
+    const std::string next_to_file = (std::filesystem::path(entries.file()).parent_path() / model).string();
+    const bool is_next_to_file = files.is_file(next_to_file + "/config.json");
+    if (is_next_to_file || files.is_file(model + "/config.json"))
+      read.set("--model", is_next_to_file ? next_to_file : model, read.place_of("model_name_or_path"));
     else
       read.note(fmt::format("model_name_or_path {} (no such folder: give --model)", model));
   }

@@ -117,7 +117,7 @@ struct Drawing {
 /// The width of a text as drawn, in pixels, to about a tenth.
 double text_width(std::string_view text, double size, bool bold = false, std::string_view font = usual_font);
 
-/// `text` if it is no wider than `most`, else as much of its beginning as fits before "…"; "" if nothing fits.
+/// `text` if it is at most `most` wide, else as much of its beginning as fits before "…"; "" if nothing fits.
 std::string fitted(std::string_view text, double size, double most, bool bold = false,
                    std::string_view font = usual_font);
 

@@ -32,7 +32,7 @@ void add_marker(Drawing& drawing, const SeriesLook& look, Position at, const Mea
 /// Draws an error bar from one end to the other, with a cap at each end that has one.
 void add_error_bar(Drawing& drawing, const Look& look, Position from, Position to, bool cap_from, bool cap_to);
 
-/// Draws a cross at `at`, over what does not count.
+/// Draws a cross at `at`, over a result that does not count.
 void add_cross(Drawing& drawing, Position at);
 
 }  // namespace allreplay

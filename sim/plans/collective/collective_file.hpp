@@ -22,7 +22,7 @@ std::shared_ptr<const CollectiveFile> read_collective(const Json& json);
 /// cannot be said in rounds of messages.
 std::shared_ptr<const CollectiveFile> read_msccl(std::string_view text, const std::string& file);
 
-/// True if a collective's name is that of a file.
+/// True if `collective` refers to a file, not to a built-in algorithm.
 bool names_a_file(std::string_view collective);
 
 }  // namespace allreplay

@@ -19,7 +19,7 @@ namespace allreplay {
 
 namespace {
 
-// Flags that say what a profile already says.
+// Flags whose values a profile already has.
 constexpr std::string_view profile_flags[] = {"--model",     "--device",    "--seq",  "--sequence-parallel",
                                               "--precision", "--recompute", "--batch"};
 // Flags that `recommend` finds itself.
@@ -184,7 +184,7 @@ class Merge {
   }
 
  private:
-  // A configuration with its settings, sorted by what happens to them.
+  // A configuration with its settings, sorted by their treatment.
   struct Part {
     ConfigFile config;
     std::vector<ConfigSetting> taken, left_out;
