@@ -125,9 +125,10 @@ void read_deepspeed(ConfigReader& read, const std::string& prefix) {
   read_zero_types(read, prefix);
   read_zero_batch(read, prefix);
   if (const std::string key = prefix + "tensor_parallel.autotp_size"; read.entries.find(key)) read.degree(key, "--tp");
+  read.optimizer(prefix + "optimizer.type");
   for (const char* key :
        {"sequence_parallel_size", "compression_training.weight_quantization.shared_parameters.enabled",
-        "prescale_gradients", "sparse_gradients"})
+        "sparse_gradients", "pipeline.stages", "zero_optimization.zenflow.topk_ratio", "compile.deepcompile"})
     read.not_simulated({key});
 }
 
