@@ -160,6 +160,14 @@ std::vector<std::string_view> words_of(std::string_view text) {
   return words;
 }
 
+// The key as the file writes it: a flag of a script, or a key.
+std::string as_written(const std::string& key, bool in_script) {
+  if (!in_script) return key;
+  std::string flag = "--" + key;
+  if (key.find('.') == std::string::npos) std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
+}
+
 }  // namespace
 
 void sort_unread(const Entries& entries, std::string_view format, ConfigFile& config) {
@@ -186,7 +194,7 @@ void sort_unread(const Entries& entries, std::string_view format, ConfigFile& co
     const auto meant = std::find_if(matters.begin(), matters.end(), is_meant);
     if (!is_known && may_be_misspelt && meant != matters.end())
       throw InputError(entry->place, fmt::format("is no setting of {}", format),
-                       suggest(key, std::vector<std::string>{*meant}));
+                       fmt::format("did you mean '{}'?", as_written(*meant, entries.is_from_shell())));
     const bool is_ignored = is_known || says_nothing(entry->value) ||
                             std::any_of(prefixes.begin(), prefixes.end(),
                                         [&](std::string_view one) { return entry->key.starts_with(one); });

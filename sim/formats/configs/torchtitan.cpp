@@ -187,9 +187,12 @@ void read_torchtitan(ConfigReader& read) {
   entries.flag("compile.enable");  // on or off, computing takes what the device's figures say
   for (const Entry* entry : entries.all_of("model.converters"))
     if (!entry->value.empty()) read.note(entry->key + (" " + entry->value));
-  read.not_simulated({"training.enable_cpu_offload", "parallelism.enable_async_tensor_parallel",
-                      "float8.enable_fsdp_float8_all_gather", "parallelism.expert_tensor_parallel_degree",
-                      "parallelism.fsdp_bucket_size_in_mb", "activation_checkpoint.memory_budget",
+  if (const std::string type = entries.text("training.dtype"); !type.empty() && type != "float32")
+    read.note("training.dtype " + type);
+  read.not_simulated({"optimizer.early_step_in_backward", "training.enable_cpu_offload",
+                      "parallelism.enable_async_tensor_parallel", "float8.enable_fsdp_float8_all_gather",
+                      "parallelism.expert_tensor_parallel_degree", "parallelism.fsdp_bucket_size_in_mb",
+                      "activation_checkpoint.memory_budget",
                       "activation_checkpoint.per_op_sac_force_recompute_mm_shapes_by_fqns"});
 }
 

@@ -314,6 +314,14 @@ TEST_CASE("misspelt keys") {
   CHECK(other.ignored == std::vector<std::string>{"weight_decay", "train_iters"});
 }
 
+// Both types are keys of DeepSpeed, whichever is on.
+TEST_CASE("a type that is off is no misspelt one") {
+  const ConfigFile file =
+      read_text("a.json", R"({"bf16": {"enabled": true}, "fp16": {"enabled": "auto", "loss_scale": 0},
+"zero_optimization": {"stage": 3, "allgather_bucket_size": 5}})");
+  CHECK(file.unknown.empty());
+}
+
 // Converters are a list; none of its items is a misspelt one.
 TEST_CASE("items of lists") {
   const ConfigFile file = read_text("a.toml", "[model]\nconverters = [\"float8\", \"mx\"]\n[training]\nseq_len = 8\n");
