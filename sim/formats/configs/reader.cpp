@@ -31,7 +31,7 @@ void ConfigReader::yes_or_no(std::string_view key, std::string_view flag) {
   if (entries.find(key)) set(flag, entries.flag(key) ? "true" : "false", place_of(key));
 }
 
-// Of variants with fewer bytes of state ("adamw_8bit") the time and the memory differ.
+// Variants with fewer bytes of state ("adamw_8bit") differ in time and memory.
 void ConfigReader::optimizer(const std::string& key) {
   const Entry* entry = entries.find(key);
   if (!entry || entry->value.empty()) return;
