@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/core/text.hpp"
+#include "sim/formats/configs/known_keys.hpp"
 #include "sim/formats/configs/reader.hpp"
 
 namespace allreplay {
@@ -74,9 +75,23 @@ Entries entries_of(const std::string& text, const std::string& file) {
   return entries_of_arguments(text, file);
 }
 
-// True for a name in capitals: a variable of a script, not a setting.
-bool is_variable(std::string_view key) {
-  return std::none_of(key.begin(), key.end(), [](char c) { return (c >= 'a' && c <= 'z') || c == '.'; });
+// Adds the file of torchtitan that a script of its arguments names, which the arguments override.
+void add_named_toml(Entries& entries, ConfigFile& config, const Files& files, const std::vector<std::string>& given) {
+  const Entry* named = entries.find("job.config_file");
+  if (!named || named->value.empty()) return;
+  const std::filesystem::path own = named->value;
+  std::vector<std::string> places;
+  for (const std::string& file : given)
+    if (std::filesystem::path(file).filename() == own.filename()) places.push_back(file);
+  places.push_back((std::filesystem::path(entries.file()).parent_path() / own).lexically_normal().string());
+  places.push_back(own.string());
+  for (const std::string& file : places) {
+    if (!files.is_file(file)) continue;
+    entries.add_missing(entries_of_toml(files.read(file, most_bytes_of_config), file));
+    config.included = file;
+    return;
+  }
+  config.not_simulated.push_back(fmt::format("job.config_file {} (not found: give it as --config, too)", own.string()));
 }
 
 ConfigFile config_of_model(const std::string& name, const std::string& file) {
@@ -87,11 +102,14 @@ ConfigFile config_of_model(const std::string& name, const std::string& file) {
 
 }  // namespace
 
-ConfigFile read_config(const Files& files, const std::string& name) {
+ConfigFile read_config(const Files& files, const std::string& name, const std::vector<std::string>& given) {
   const std::string in_folder = name + (name.ends_with('/') ? "" : "/") + "config.json";
   if (files.is_file(in_folder)) return config_of_model(name, in_folder);
   if (!files.is_file(name))
-    throw InputError({"command line", "--config"}, fmt::format("no such file: {}", name), config_formats);
+    throw InputError({"command line", "--config"},
+                     std::filesystem::is_directory(name) ? fmt::format("{} is a folder without config.json", name)
+                                                         : fmt::format("no such file: {}", name),
+                     config_formats);
   const std::string text = files.read(name, most_bytes_of_config);
   if (calls_pytorch(text)) {
     ConfigFile script{.format = "PyTorch", .file = name};
@@ -104,14 +122,14 @@ ConfigFile read_config(const Files& files, const std::string& name) {
   if (entries.has("model_type")) return config_of_model(name, name);
   ConfigFile config{.file = name};
   ConfigReader read(entries, config);
+  add_named_toml(entries, config, files, given);
   const auto is = [&](const Format& one) { return one.is(entries); };
   const auto format = std::find_if(std::begin(formats), std::end(formats), is);
   if (format == std::end(formats)) throw InputError({name, ""}, "is not a known kind of configuration", config_formats);
   config.format = format->name;
   format->read(read, files);
   config.unset = entries.unset();
-  for (const Entry* entry : entries.unread())
-    if (!is_variable(entry->key)) config.ignored.push_back(entry->key);
+  sort_unread(entries, format->name, config);
   return config;
 }
 

@@ -17,6 +17,7 @@ namespace allreplay {
 struct ConfigSetting {
   std::string flag, value;  ///< "--tp", "8"; the value of a flag without one is ""
   SourceLocation place;
+  bool is_assumed = false;  ///< follows from the strategy of a file that names none: void if another file names one
 };
 
 /// Facts that a translation needs and the file may not say: from the other settings and the command line.
@@ -26,6 +27,7 @@ struct ConfigFacts {
   std::int64_t hidden = 0;           ///< width of the model; 0: unknown
   std::vector<std::int64_t> blocks;  ///< the first layer of each block of the model; empty: unknown
   std::int64_t layers = 0;           ///< layers of its profile
+  std::int64_t node = 0;             ///< workers of a node of the cluster; 0: unknown
   std::map<std::string, std::string, std::less<>> given;  ///< flags that are settled, with their values
 
   /// The value of a flag that is a whole number.
@@ -37,17 +39,20 @@ struct ConfigFacts {
 struct ConfigFile {
   std::string format;  ///< "torchtitan", "DeepSpeed", …
   std::string file;
+  std::string included;  ///< another file, whose settings this one overrides; "": none
   std::vector<ConfigSetting> settings;
   /// Settings that depend on the facts; called once these are known.
   std::vector<std::function<std::vector<ConfigSetting>(const ConfigFacts&)>> later;
   std::vector<std::string> not_simulated;  ///< "float8": matters for the time, but is not simulated
   std::vector<std::string> unset;          ///< variables without a value: "--micro-batch-size $MBS"
-  std::vector<std::string> ignored;        ///< keys that do not matter for the time, or are unknown
+  std::vector<std::string> unknown;        ///< keys that are not known here, and may matter
+  std::vector<std::string> ignored;        ///< keys that do not matter for the time
 };
 
 /// Reads torchtitan's TOML, DeepSpeed's JSON, Megatron-LM's or torchtitan's arguments, a YAML or JSON file of Hugging
-/// Face, or a model's folder or config.json. Throws InputError.
-ConfigFile read_config(const Files& files, const std::string& name);
+/// Face, or a model's folder or config.json. `given`: other configurations, one of which a script may name by
+/// --job.config_file. Throws InputError.
+ConfigFile read_config(const Files& files, const std::string& name, const std::vector<std::string>& given = {});
 
 /// The model that a file of Megatron-LM's arguments describes, as the JSON of models/transformers/; none if the file is
 /// JSON itself or does not exist. Throws InputError if the arguments describe the model incompletely.

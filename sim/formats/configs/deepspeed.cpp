@@ -76,11 +76,12 @@ void read_zero_stage(ConfigReader& read, const std::string& prefix) {
 }
 
 void read_zero_types(ConfigReader& read, const std::string& prefix) {
+  bool is_set = false;
   for (const auto& [key, type] : {std::pair("bf16", "bf16"), {"bfloat16", "bf16"}, {"fp16", "fp16"}}) {
     const std::string enabled = prefix + key + ".enabled";
-    if (!read.entries.flag(enabled)) continue;
+    if (!read.entries.flag(enabled) || is_set) continue;
     read.set("--precision", type, read.place_of(enabled));
-    break;
+    is_set = true;
   }
   const ConfigWords types{{"bf16", "bf16"},    {"bfp16", "bf16"}, {"bfloat16", "bf16"}, {"fp16", "fp16"},
                           {"float16", "fp16"}, {"fp32", "fp32"},  {"float32", "fp32"}};
@@ -125,9 +126,10 @@ void read_deepspeed(ConfigReader& read, const std::string& prefix) {
   read_zero_types(read, prefix);
   read_zero_batch(read, prefix);
   if (const std::string key = prefix + "tensor_parallel.autotp_size"; read.entries.find(key)) read.degree(key, "--tp");
+  read.optimizer(prefix + "optimizer.type");
   for (const char* key :
        {"sequence_parallel_size", "compression_training.weight_quantization.shared_parameters.enabled",
-        "prescale_gradients", "sparse_gradients"})
+        "sparse_gradients", "pipeline.stages", "zero_optimization.zenflow.topk_ratio", "compile.deepcompile"})
     read.not_simulated({key});
 }
 

@@ -31,7 +31,13 @@ Entry* Entries::at(std::string_view key) {
   return found == all_.end() ? nullptr : &*found;
 }
 
+void Entries::add_missing(const Entries& other) {
+  for (const Entry& one : other.all_)
+    if (!at(one.key)) add(one.key, one.value, one.place);
+}
+
 const Entry* Entries::find(std::string_view key) {
+  if (!asked_.contains(key)) asked_.emplace(key);
   Entry* entry = at(key);
   if (!entry) return nullptr;
   entry->is_read = true;
@@ -46,6 +52,18 @@ const Entry* Entries::find(std::string_view key) {
 
 bool Entries::has(std::string_view prefix) const {
   return std::any_of(all_.begin(), all_.end(), [&](const Entry& one) { return one.key.starts_with(prefix); });
+}
+
+std::vector<const Entry*> Entries::all_of(std::string_view key) {
+  asked_.emplace(key);
+  std::vector<const Entry*> some;
+  for (Entry& one : all_) {
+    const bool is_item = one.key.size() > key.size() && one.key.starts_with(key) && one.key[key.size()] == '.';
+    if (one.key != key && !is_item) continue;
+    one.is_read = true;
+    some.push_back(&one);
+  }
+  return some;
 }
 
 bool Entries::is_auto(std::string_view key) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,17 +26,22 @@ class Entries {
   explicit Entries(std::string file, bool from_shell = false) : file_(std::move(file)), from_shell_(from_shell) {}
 
   const std::string& file() const { return file_; }
+  bool is_from_shell() const { return from_shell_; }
 
   /// Throws InputError beyond 5,000 values, which no configuration has.
   void add(std::string key, std::string value, SourceLocation place);
   /// Replaces the value of the key if there is one, as the last of several arguments does.
   void set(const std::string& key, std::string value, const SourceLocation& place);
+  /// Adds the values of another file whose keys are not here.
+  void add_missing(const Entries& other);
 
   /// The value of the key, which counts as read; null if there is none.
   const Entry* find(std::string_view key);
   /// True if some key starts with `prefix`. Reads nothing.
   bool has(std::string_view prefix) const;
-  /// True if the key has the value "auto", for which Hugging Face fills in the value itself.
+  /// All values of a list, or the value itself. They count as read.
+  std::vector<const Entry*> all_of(std::string_view key);
+    /// True if the key has the value "auto", for which Hugging Face fills in the value itself.
   bool is_auto(std::string_view key);
 
   /// A whole number, at least `least`. Throws InputError at its place.
@@ -45,6 +51,8 @@ class Entries {
   std::string text(std::string_view key);  ///< "" if absent
 
   std::vector<const Entry*> unread() const;
+  /// All keys that were looked for, here or not.
+  const std::set<std::string, std::less<>>& asked() const { return asked_; }
   /// Keys that were looked for, but whose value is a variable that the script does not set: "--micro-batch-size $MBS".
   const std::vector<std::string>& unset() const { return unset_; }
 
@@ -54,6 +62,7 @@ class Entries {
   std::string file_;
   bool from_shell_;
   std::vector<std::string> unset_;
+  std::set<std::string, std::less<>> asked_;
   std::vector<Entry> all_;
 };
 

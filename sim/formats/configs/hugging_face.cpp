@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/core/text.hpp"
+#include "sim/formats/configs/known_keys.hpp"
 #include "sim/formats/configs/reader.hpp"
 
 namespace allreplay {
@@ -54,8 +55,10 @@ class Fsdp {
 
   void translate() {
     Entries& entries = read_.entries;
-    const bool second = entries.count(key("version")).value_or(1) == 2;
+    const std::int64_t version = entries.count(key("version")).value_or(1);
     const SourceLocation place = read_.place_of(key("version"));
+    if (version > 2) throw InputError(place, fmt::format("{} is no version of FSDP", version), "1 or 2");
+    const bool second = version == 2;
     if (const std::string own = key("sharding_strategy"); !second && entries.find(own))
       rule_ = rule_of(read_, own, entries.text(own));
     const std::string reshard = key("reshard_after_forward");
@@ -89,10 +92,15 @@ class Fsdp {
   // Hybrid sharding shards among the processes of a machine.
   void translate_groups() {
     const auto processes = read_.entries.count("num_processes"), machines = read_.entries.count("num_machines");
-    if (processes && machines && *processes % *machines == 0)
-      read_.set("--shard-group", std::to_string(*processes / *machines), read_.place_of("num_machines"));
-    else
-      read_.note("hybrid sharding in groups of unknown size (give --shard-group)");
+    if (processes && machines)
+      return read_.set("--shard-group", std::to_string(*processes / *machines), read_.place_of("num_machines"));
+    const SourceLocation place = read_.place_of(read_.entries.find("fsdp") ? "fsdp" : key("sharding_strategy"));
+    read_.later([place](const ConfigFacts& facts) -> std::vector<ConfigSetting> {
+      if (facts.node == 0)
+        throw InputError(place, "shards in groups of unknown size: nothing says how many workers a node has",
+                         "--shard-group on the command line, or --cluster of nodes");
+      return {{"--shard-group", std::to_string(facts.node), place}};
+    });
   }
 
   void translate_units(bool second) {
@@ -138,6 +146,7 @@ bool read_named_deepspeed(ConfigReader& read, const Files& files) {
     Entries own = entries_of_json(files.read(file, most_bytes_of_config), file);
     ConfigReader inner(own, read.config);
     read_deepspeed(inner);
+    sort_unread(own, "DeepSpeed", read.config);
     return true;
   }
   return false;
@@ -168,8 +177,39 @@ void read_trainer_types(ConfigReader& read, bool is_fsdp, bool is_deepspeed) {
   read.set("--precision", type, place);
   // accelerate gathers and reduces in that type with FSDP; DDP under autocast has parameters and gradients in fp32.
   if (is_fsdp || is_deepspeed || type == "fp32") return;
-  read.set("--gradient-dtype", "fp32", place);
-  read.set("--parameter-dtype", "fp32", place);
+  const bool is_assumed = !entries.find("distributed_type");
+  for (const char* flag : {"--gradient-dtype", "--parameter-dtype"})
+    read.config.settings.push_back({flag, "fp32", place, is_assumed});
+}
+
+// The folder of a model, or its name on Hugging Face's hub.
+void read_model_name(ConfigReader& read, const Files& files) {
+  const std::string key = "model_name_or_path", model = read.entries.text(key);
+  if (model.empty()) return;
+  const std::string beside = (std::filesystem::path(read.entries.file()).parent_path() / model).string();
+  const bool is_beside = files.is_file(beside + "/config.json");
+  read.set("--model", is_beside ? beside : model, read.place_of(key));
+}
+
+// PEFT is Trainer's library of adapters; LLaMA-Factory has its own word for them.
+void read_adapters(ConfigReader& read) {
+  Entries& entries = read.entries;
+  const std::string tuning = entries.text("finetuning_type");
+  const auto rank = entries.count(entries.find("lora_rank") ? "lora_rank" : "lora_r");
+  entries.all_of("lora_target_modules");
+  entries.find("lora_target");
+  if (!entries.flag("use_peft") && (tuning.empty() || tuning == "full")) return;
+  if (!tuning.empty() && tuning != "lora") return read.note(fmt::format("finetuning_type {}", tuning));
+  read.note(fmt::format("LoRA: all parameters are trained here (`allreplay estimate --lora {}` makes the profile)",
+                        rank.value_or(tuning.empty() ? 16 : 8)));
+}
+
+void read_processes(ConfigReader& read) {
+  const auto processes = read.entries.count("num_processes"), machines = read.entries.count("num_machines");
+  if (processes && machines && *processes % *machines != 0)
+    throw InputError(read.place_of("num_processes"), fmt::format("{} processes on {} machines", *processes, *machines),
+                     "a multiple of the machines");
+  read.count("num_processes", "--workers");
 }
 
 }  // namespace
@@ -186,20 +226,15 @@ void read_hugging_face(ConfigReader& read, const Files& files) {
   else if (is_short)
     read_short_deepspeed(read);
   else if (!named)
-    read.set("--strategy", "ddp", {entries.file(), ""});
+    read.config.settings.push_back({"--strategy", "ddp", {entries.file(), ""}, !entries.find("distributed_type")});
   if (entries.find("ddp_bucket_cap_mb") && !is_fsdp && !named && !is_short)
-    read.set("--bucket-cap", entries.text("ddp_bucket_cap_mb") + "MiB", read.place_of("ddp_bucket_cap_mb"));
+    read.config.settings.push_back({"--bucket-cap", entries.text("ddp_bucket_cap_mb") + "MiB",
+                                    read.place_of("ddp_bucket_cap_mb"), !entries.find("distributed_type")});
   read_trainer_types(read, is_fsdp, named || is_short);
-  const std::string model = entries.text("model_name_or_path");
-  if (!model.empty()) {
-    const std::string next_to_file = (std::filesystem::path(entries.file()).parent_path() / model).string();
-    const bool is_next_to_file = files.is_file(next_to_file + "/config.json");
-    if (is_next_to_file || files.is_file(model + "/config.json"))
-      read.set("--model", is_next_to_file ? next_to_file : model, read.place_of("model_name_or_path"));
-    else
-      read.note(fmt::format("model_name_or_path {} (no such folder: give --model)", model));
-  }
-  read.count("num_processes", "--workers");
+  read_model_name(read, files);
+  read_adapters(read);
+  read.optimizer("optim");
+  read_processes(read);
   read.count("per_device_train_batch_size", "--batch");
   if (!named && entries.count("gradient_accumulation_steps").value_or(1) > 1)
     read.count("gradient_accumulation_steps", "--micro-batches");
@@ -211,7 +246,10 @@ void read_hugging_face(ConfigReader& read, const Files& files) {
   if (entries.flag("gradient_checkpointing")) read.set("--recompute", "full", read.place_of("gradient_checkpointing"));
   read.not_simulated({"tp_size", "parallelism_config.parallelism_config_tp_size",
                       "parallelism_config.parallelism_config_cp_size", "dynamo_config.dynamo_backend",
-                      "tpu_use_cluster"});
+                      "parallelism_config.parallelism_config_sp_size", "parallelism_config.parallelism_config_dp_size",
+                      "tpu_use_cluster", "use_liger_kernel", "load_in_8bit", "load_in_4bit", "quantization_bit",
+                      "torch_compile", "cpu_offload", "activation_offloading", "galore_target_modules",
+                      "optim_target_modules", "packing", "auto_find_batch_size"});
 }
 
 }  // namespace allreplay

@@ -77,6 +77,9 @@ void read_megatron_pipeline(ConfigReader& read) {
              layers = entries.count("num_layers_per_virtual_pipeline_stage");
   read.degree("pipeline_model_parallel_size", "--pp");
   read_megatron_stages(read, pp, chunks.value_or(1), layers);
+  // Passes overlap in pairs, which here only interleaved schedules have.
+  if (entries.flag("overlap_moe_expert_parallel_comm") && (pp == 1 || (!chunks && !layers)))
+    read.note("overlap_moe_expert_parallel_comm without an interleaved schedule");
   if (pp == 1) return;
   read.count("microbatch_group_size_per_vp_stage", "--microbatch-group");
   if (entries.flag("no_align_grad_reduce"))
@@ -92,6 +95,12 @@ void read_megatron_pipeline(ConfigReader& read) {
     if (!blocks || is_short) return {};
     return {{"--p2p", "blocking", place}};
   });
+  if (entries.flag("overlap_moe_expert_parallel_comm"))
+    read.later([blocks, place = read.place_of("overlap_moe_expert_parallel_comm")](
+                   const ConfigFacts& facts) -> std::vector<ConfigSetting> {
+      if (blocks || facts.number("--ep", 1) == 1) return {};
+      return {{"--ep-overlap", "true", place}};
+    });
   if (!blocks && (entries.flag("no_overlap_p2p_communication") ||
                   (entries.find("overlap_p2p_comm") && !entries.flag("overlap_p2p_comm"))))
     read.note("blocking sends of an interleaved schedule");
@@ -182,11 +191,44 @@ void read_megatron_workers(ConfigReader& read) {
 void read_megatron_model(ConfigReader& read) {
   Entries& entries = read.entries;
   read.set("--model", entries.file(), read.place_of("num_layers"));
-  for (const char* key : {"ffn_hidden_size", "num_attention_heads", "kv_channels", "group_query_attention",
-                          "num_query_groups", "swiglu", "position_embedding_type", "use_rotary_position_embeddings",
-                          "normalization", "disable_bias_linear", "add_qkv_bias", "vocab_size", "padded_vocab_size",
-                          "max_position_embeddings", "untie_embeddings_and_output_weights", "num_experts"})
+  for (const char* key : {"ffn_hidden_size",
+                          "num_attention_heads",
+                          "kv_channels",
+                          "group_query_attention",
+                          "num_query_groups",
+                          "swiglu",
+                          "position_embedding_type",
+                          "use_rotary_position_embeddings",
+                          "normalization",
+                          "disable_bias_linear",
+                          "add_qkv_bias",
+                          "vocab_size",
+                          "padded_vocab_size",
+                          "max_position_embeddings",
+                          "untie_embeddings_and_output_weights",
+                          "qk_layernorm",
+                          "moe_ffn_hidden_size",
+                          "moe_shared_expert_intermediate_size",
+                          "moe_shared_expert_gate",
+                          "moe_layer_freq",
+                          "moe_router_enable_expert_bias",
+                          "multi_latent_attention",
+                          "q_lora_rank",
+                          "kv_lora_rank",
+                          "qk_head_dim",
+                          "qk_pos_emb_head_dim",
+                          "v_head_dim"})
     entries.find(key);
+}
+
+// The numbers of experts are the model's; their products are computed in groups here.
+void read_megatron_experts(ConfigReader& read) {
+  Entries& entries = read.entries;
+  entries.find("moe_router_topk");
+  if (entries.count("num_experts", 0).value_or(0) == 0) return;
+  if (!entries.flag("moe_grouped_gemm")) read.note("experts without moe_grouped_gemm, simulated with it");
+  if (const std::string type = entries.text("moe_token_dispatcher_type"); type != "alltoall")
+    read.note(fmt::format("moe_token_dispatcher_type {}, simulated as alltoall", type.empty() ? "allgather" : type));
 }
 
 }  // namespace
@@ -205,15 +247,38 @@ void read_megatron(ConfigReader& read) {
   read_megatron_workers(read);
   read_megatron_types(read, entries.flag("grad_reduce_in_bf16"), entries.flag("accumulate_allreduce_grads_in_fp32"));
   read_megatron_optimizer(read);
+  read.optimizer("optimizer");
   read_megatron_pipeline(read);
+  read_megatron_experts(read);
   read_megatron_recomputation(read);
   if (const std::string type = entries.text("cp_comm_type");
       entries.count("context_parallel_size").value_or(1) > 1 && type != "all_gather")
     read.note(fmt::format("cp_comm_type {}, simulated as all_gather", type.empty() ? "p2p" : type));
-  read.not_simulated({"fp8_format", "fp8", "tp_comm_overlap", "optimizer_cpu_offload", "use_precision_aware_optimizer",
-                      "expert_tensor_parallel_size", "defer_embedding_wgrad_compute", "delay_wgrad_compute",
-                      "encoder_tensor_model_parallel_size", "encoder_pipeline_model_parallel_size",
-                      "cpu_offloading_num_layers"});
+  read.not_simulated({"fp8_format",
+                      "fp8",
+                      "tp_comm_overlap",
+                      "optimizer_cpu_offload",
+                      "use_precision_aware_optimizer",
+                      "expert_tensor_parallel_size",
+                      "defer_embedding_wgrad_compute",
+                      "delay_wgrad_compute",
+                      "encoder_tensor_model_parallel_size",
+                      "encoder_pipeline_model_parallel_size",
+                      "cpu_offloading_num_layers",
+                      "fp4_format",
+                      "rampup_batch_size",
+                      "mtp_num_layers",
+                      "moe_shared_expert_overlap",
+                      "moe_expert_capacity_factor",
+                      "moe_pad_expert_input_to_capacity",
+                      "moe_layer_recompute",
+                      "recompute_modules",
+                      "hybrid_layer_pattern",
+                      "hybrid_override_pattern",
+                      "window_size",
+                      "hierarchical_context_parallel_sizes",
+                      "spec",
+                      "overlap_param_gather_with_optimizer_step"});
 }
 
 }  // namespace allreplay

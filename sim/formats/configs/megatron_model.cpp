@@ -1,4 +1,6 @@
 // The model that Megatron-LM's arguments describe, as a file of models/transformers/.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "sim/base/core/json_value.hpp"
@@ -20,13 +22,70 @@ std::int64_t required_count(Entries& entries, std::string_view key) {
   return *value;
 }
 
+// Megatron-LM's "([0]*3+[1]*58)", or the list that its log prints: the blocks with experts are ones. A number N puts
+// experts into every Nth block.
+std::vector<std::int64_t> blocks_with_experts(std::string_view text) {
+  std::vector<std::int64_t> blocks;
+  std::size_t begin = 0;  // of the current list
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '[') begin = blocks.size();
+    if (text[i] == '0' || text[i] == '1') blocks.push_back(text[i] - '0');
+    if (text[i] != '*') continue;
+    std::int64_t times = 0;
+    while (i + 1 < text.size() && text[i + 1] >= '0' && text[i + 1] <= '9' && times < 10'000)
+      times = 10 * times + (text[++i] - '0');
+    const std::vector<std::int64_t> list(blocks.begin() + static_cast<std::ptrdiff_t>(begin), blocks.end());
+    for (std::int64_t time = 1; time < times && blocks.size() < 100'000; ++time)
+      blocks.insert(blocks.end(), list.begin(), list.end());
+  }
+  return blocks;
+}
+
+std::int64_t dense_blocks(Entries& entries) {
+  constexpr std::string_view key = "moe_layer_freq";
+  const std::string text = entries.text(key);
+  if (text.empty() || text == "1") return 0;
+  const std::vector<std::int64_t> blocks =
+      text.find('[') == std::string::npos ? std::vector<std::int64_t>{} : blocks_with_experts(text);
+  const auto first = std::find(blocks.begin(), blocks.end(), 1);
+  if (first == blocks.end() || std::find(first, blocks.end(), 0) != blocks.end() ||
+      std::ssize(blocks) != required_count(entries, "num_layers"))
+    refuse_model(entries, key,
+                 fmt::format("'{}': only blocks without experts before all with experts are estimated", text));
+  return first - blocks.begin();
+}
+
+void add_experts(JsonValue& model, Entries& entries, std::int64_t ffn) {
+  const std::int64_t experts = entries.count("num_experts", 0).value_or(0);
+  if (experts == 0) return;
+  model["experts"] = {{"count", experts},
+                      {"top_k", entries.count("moe_router_topk").value_or(2)},
+                      {"ffn", entries.count("moe_ffn_hidden_size").value_or(ffn)},
+                      {"shared_gate", entries.flag("moe_shared_expert_gate")},
+                      {"router_bias", entries.flag("moe_router_enable_expert_bias")}};
+  if (const auto shared = entries.count("moe_shared_expert_intermediate_size", 0); shared && *shared > 0)
+    model["experts"]["shared_ffn"] = *shared;
+  if (const std::int64_t dense = dense_blocks(entries); dense > 0) model["experts"]["dense_layers"] = dense;
+}
+
+// Defaults of MLATransformerConfig.
+void add_latent_attention(JsonValue& model, Entries& entries) {
+  if (!entries.flag("multi_latent_attention")) {
+    if (entries.flag("qk_layernorm")) model["qk_norm"] = true;
+    return;
+  }
+  model["latent_attention"] = {{"kv_lora_rank", entries.count("kv_lora_rank").value_or(32)},
+                               {"qk_nope_head_dim", entries.count("qk_head_dim").value_or(128)},
+                               {"qk_rope_head_dim", entries.count("qk_pos_emb_head_dim").value_or(64)},
+                               {"v_head_dim", entries.count("v_head_dim").value_or(128)}};
+  if (const auto rank = entries.count("q_lora_rank")) model["latent_attention"]["q_lora_rank"] = *rank;
+}
+
 std::string model_json_of(Entries& entries) {
   const bool gated = entries.flag("swiglu"), biased = !entries.flag("disable_bias_linear"),
              rotary =
                  entries.flag("use_rotary_position_embeddings") || entries.text("position_embedding_type") == "rope",
              grouped = entries.flag("group_query_attention");
-  if (const auto experts = entries.count("num_experts", 0); experts && *experts > 0)
-    refuse_model(entries, "num_experts", fmt::format("a mixture of {} experts is not read from arguments", *experts));
   if (gated != rotary || (!gated && !biased))
     refuse_model(entries,
                  gated    ? "swiglu"
@@ -41,17 +100,21 @@ std::string model_json_of(Entries& entries) {
   };
   // arguments.py: a gated MLP keeps the number of parameters.
   const std::int64_t usual = gated ? 4 * hidden * 2 / 3 / 64 * 64 : 4 * hidden;
+  const std::int64_t ffn = entries.count("ffn_hidden_size").value_or(usual);
   JsonValue model{{"family", gated ? "llama" : "gpt2"},
                   {"source", "the arguments of Megatron-LM in " + entries.file()},
                   {"layers", required_count(entries, "num_layers")},
                   {"hidden", hidden},
                   {"heads", heads},
                   {"kv_heads", grouped ? entries.count("num_query_groups").value_or(1) : heads},
-                  {"ffn", entries.count("ffn_hidden_size").value_or(usual)},
+                  {"ffn", ffn},
                   {"vocab", count_of("padded_vocab_size", "vocab_size")},
                   {"positions", count_of("max_position_embeddings", "seq_length")},
                   {"tied", !entries.flag("untie_embeddings_and_output_weights")}};
-  if (const auto size = entries.count("kv_channels")) model["head_size"] = *size;
+  if (const auto size = entries.count("kv_channels"); size && !entries.flag("multi_latent_attention"))
+    model["head_size"] = *size;
+  add_experts(model, entries, ffn);
+  add_latent_attention(model, entries);
   if (gated) {
     model["qkv_bias"] = biased || entries.flag("add_qkv_bias");
     model["output_bias"] = model["mlp_bias"] = biased;

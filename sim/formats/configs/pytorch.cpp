@@ -118,6 +118,8 @@ void read_fsdp1(ConfigReader& read, const Calls& calls, bool composer) {
   read_types_of_wrapper(calls);
   if (calls.has("for layer in layers") || calls.has("ModuleWrapPolicy({Layer})"))
     calls.set("--wrap", "layer", rule_key);
+  constexpr std::string_view parts = "parts_of_";
+  if (const auto size = calls.number(parts)) calls.set("--wrap", fmt::format("{} B", *size), parts);
   constexpr std::string_view least = "min_num_params=", prefetch = "backward_prefetch=";
   if (const auto count = calls.number(least))
     calls.set("--wrap", fmt::format("{} B", *count * (type_named(calls.after("param_dtype=")) == "fp32" ? 4 : 2)),
@@ -148,6 +150,11 @@ void read_local_steps(const Calls& calls, bool diloco) {
     calls.set("--fragments", std::to_string(*count), parts);
 }
 
+// The optimizer of DDP's and FSDP2's code.
+void read_muon(const Calls& calls) {
+  if (constexpr std::string_view muon = "Muon("; calls.has(muon)) calls.set("--optimizer", "muon", muon);
+}
+
 }  // namespace
 
 bool calls_pytorch(std::string_view text) {
@@ -163,6 +170,7 @@ void read_pytorch(ConfigReader& read, std::string_view text) {
   if (calls.has("DiLoCo(") || calls.has("LocalSGD(")) return read_local_steps(calls, calls.has("DiLoCo("));
   if (calls.has("parallelism_config={\"fsdp\"")) return read_fsdp1(read, calls, true);
   if (calls.has("FullyShardedDataParallel(")) return read_fsdp1(read, calls, false);
+  read_muon(calls);
   if (calls.has("fully_shard(")) return read_fully_shard(calls);
   read_ddp(calls);
 }

@@ -31,6 +31,29 @@ void ConfigReader::yes_or_no(std::string_view key, std::string_view flag) {
   if (entries.find(key)) set(flag, entries.flag(key) ? "true" : "false", place_of(key));
 }
 
+// Variants with fewer bytes of state ("adamw_8bit") differ in time and memory.
+void ConfigReader::optimizer(const std::string& key) {
+  const Entry* entry = entries.find(key);
+  if (!entry || entry->value.empty()) return;
+  const std::string name = lower_case(entry->value);
+  const std::string strategy = [&] {
+    for (const ConfigSetting& one : config.settings)
+      if (one.flag == "--strategy") return one.value;
+    return std::string();
+  }();
+  const bool takes_muon = strategy == "megatron" || strategy == "fsdp2" || strategy == "ddp";
+  const bool is_plain_adam = name.starts_with("adam") && name.find("bit") == std::string::npos &&
+                             name.find("bnb") == std::string::npos && name.find("anyprecision") == std::string::npos;
+  const std::string text = fmt::format("{} {}", key, entry->value);
+  if (is_plain_adam || name == "fusedadam") return;
+  if (name.ends_with("muon") && takes_muon) {
+    if (name != "muon") note(text + ", simulated as muon");
+    return set("--optimizer", "muon", entry->place);
+  }
+  note(text + (name.ends_with("muon") && !strategy.empty() ? fmt::format(", which {} is not simulated with", strategy)
+                                                           : std::string(", simulated as Adam")));
+}
+
 void ConfigReader::units(std::string_view key) {
   constexpr std::string_view parts = "parts_of_";
   const std::string modules = entries.text(key);

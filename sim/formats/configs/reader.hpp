@@ -39,6 +39,8 @@ class ConfigReader {
   void counts(std::span<const Renamed> rows, std::int64_t least = 0);
   /// Sets the units of FSDP by the modules that `recommend` names: layers, or parts_of_N_bytes.
   void units(std::string_view key);
+  /// Sets Muon where the strategy takes it. Adam needs no setting; others are noted.
+  void optimizer(const std::string& key);
   /// Sets an option that is true or false.
   void yes_or_no(std::string_view key, std::string_view flag);
   /// Translates one of several words. Throws InputError for another.

@@ -9,12 +9,14 @@ namespace allreplay {
 
 namespace {
 
-// "llama3" of flavor "8B" is our llama3-8b.
+// "llama3" of flavor "8B" is our llama3-8b. DeepSeek-V3 has one size here.
 void read_titan_model_name(ConfigReader& read) {
   const std::string name = read.entries.text("model.name"), flavor = read.entries.text("model.flavor");
   if (name.empty()) return;
-  read.set("--model", lower_case(flavor.empty() ? name : name + "-" + flavor),
-           read.place_of(flavor.empty() ? "model.name" : "model.flavor"));
+  std::string own = lower_case(flavor.empty() ? name : name + "-" + flavor);
+  std::replace(own.begin(), own.end(), '_', '-');
+  if (own == "deepseek-v3-671b") own = "deepseek-v3";
+  read.set("--model", own, read.place_of(flavor.empty() ? "model.name" : "model.flavor"));
 }
 
 void read_titan_types(ConfigReader& read, bool is_sharded) {
@@ -181,11 +183,17 @@ void read_torchtitan(ConfigReader& read) {
   read_titan_reshard(read, pp);
   read_titan_pipeline(read, pp);
   read_titan_recomputation(read);
-  for (const char* key : {"model.converters", "model.converters.0"})
-    if (const Entry* entry = entries.find(key); entry && !entry->value.empty()) read.note(key + (" " + entry->value));
-  read.not_simulated({"training.enable_cpu_offload", "parallelism.enable_async_tensor_parallel",
-                      "float8.enable_fsdp_float8_all_gather", "parallelism.expert_tensor_parallel_degree",
-                      "parallelism.fsdp_bucket_size_in_mb"});
+  read.optimizer("optimizer.name");
+  entries.flag("compile.enable");  // on or off, computing takes what the device's figures say
+  for (const Entry* entry : entries.all_of("model.converters"))
+    if (!entry->value.empty()) read.note(entry->key + (" " + entry->value));
+  if (const std::string type = entries.text("training.dtype"); !type.empty() && type != "float32")
+    read.note("training.dtype " + type);
+  read.not_simulated({"optimizer.early_step_in_backward", "training.enable_cpu_offload",
+                      "parallelism.enable_async_tensor_parallel", "float8.enable_fsdp_float8_all_gather",
+                      "parallelism.expert_tensor_parallel_degree", "parallelism.fsdp_bucket_size_in_mb",
+                      "activation_checkpoint.memory_budget",
+                      "activation_checkpoint.per_op_sac_force_recompute_mm_shapes_by_fqns"});
 }
 
 }  // namespace allreplay

@@ -353,7 +353,12 @@ Offered offered(const Strategy& strategy, bool zero) {
 std::string settings_of(const Strategy& strategy, const StrategyOptions& options, const Profile& profile) {
   // The settings of a block strategy do not include sharding.
   const bool sharded_under = !strategy.plan && options.sharding.shards_optimizer();
-  return strategy.offer.words && !sharded_under ? strategy.offer.words(options, profile) : "";
+  if (!strategy.offer.words || sharded_under) return "";
+  const std::string words = strategy.offer.words(options, profile);
+  if (options.muon.optimizer != StepOptimizer::Muon) return words;
+  const std::string muon_flag = "--optimizer muon";
+  if (strategy.offer.framework == "megatron") return words == "no flags" ? muon_flag : words + " " + muon_flag;
+  return strategy.offer.framework == "pytorch" ? words + "\noptimizer = Muon(matrices)" : words;
 }
 
 std::string in_one_line(const std::string& settings) {

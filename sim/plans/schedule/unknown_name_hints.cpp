@@ -1,5 +1,6 @@
 #include "sim/plans/schedule/unknown_name_hints.hpp"
 
+#include <algorithm>
 #include <cctype>
 #include <string>
 #include <vector>
@@ -49,8 +50,20 @@ const std::vector<Asked>& elsewhere() {
       {{"tp", "cp", "ep", "tensor", "expert", "moe", "mixture", "context", "sequence", "sp", "ulysses", "3d"},
        "is another kind of parallelism",
        "--tp T, --cp C or --ep E, with a strategy and the profile of one worker of such groups"},
-      {{"hsdp"}, "is FSDP in groups of workers", "fsdp2 --shard-group F"},
-      {{"zero"}, "which stage?", "zero-1, zero-2 or zero-3"},
+      {{"hsdp", "hybridshard"}, "is FSDP in groups of workers", "fsdp2 --shard-group F, usually the GPUs of a node"},
+      {{"hybridshardzero2"},
+       "is FSDP1 that keeps parameters, in groups of workers",
+       "fsdp1 --reshard none --shard-group F, usually the GPUs of a node"},
+      {{"fullshard", "fullyshard", "fullyshardeddataparallel"}, "is FSDP", "fsdp2"},
+      {{"shardgradop"}, "is FSDP that keeps parameters until the backward pass", "fsdp2 --reshard none"},
+      {{"noshard", "dp", "dataparallel", "distributeddataparallel"}, "is data parallelism without shards", "ddp"},
+      {{"zeropp", "zeroplusplus"},
+       "is ZeRO-3 with quantised transfers and a second shard in a node",
+       "zero-3 --hpz G --qwz true --qgz true, with the G GPUs of a node"},
+      {{"deepspeed", "zero"}, "which stage?", "zero-1, zero-2 or zero-3; ZeRO++: zero-3 --hpz G --qwz true --qgz true"},
+      {{"megatronlm", "mcore", "distributedoptimizer"}, "is data parallelism of Megatron-LM", "megatron"},
+      {{"torchtitan"}, "which strategy of torchtitan?", "fsdp2, ddp or simple-fsdp"},
+      {{"accelerate", "trainer"}, "starts other frameworks", "fsdp2, ddp or zero-3; or its file: --config FILE"},
       {{"accumulate", "accumulation"}, "is an option of any strategy", "--accumulate K"},
       {{"ps"}, "is a collective", "--collective parameter-server with any strategy, or the strategy byteps"},
       {{"allreduce"}, "is a collective, which strategies schedule", "such as --collective ring, with any strategy"},
@@ -64,7 +77,10 @@ const std::vector<Asked>& elsewhere() {
   return all;
 }
 
-std::vector<std::string> words_in(std::string_view name) {
+// ZeRO++ is zeropp.
+std::vector<std::string> words_in(std::string_view given) {
+  std::string name(given);
+  std::replace(name.begin(), name.end(), '+', 'p');
   std::vector<std::string> words{""};
   std::string joined;
   for (const char c : name) {
@@ -82,7 +98,8 @@ std::vector<std::string> words_in(std::string_view name) {
 
 const Asked* find(const std::vector<Asked>& all, std::string_view name) {
   constexpr std::size_t enough = 6;
-  const std::vector<std::string> words = words_in(name);
+  std::vector<std::string> words = words_in(name);
+  std::reverse(words.begin(), words.end());  // the whole name first
   for (const std::string& word : words)
     for (const Asked& one : all)
       for (const std::string_view key : one.words)

@@ -13,6 +13,7 @@
 #include "sim/programs/command/command.hpp"
 #include "sim/programs/command/definitions.hpp"
 #include "sim/programs/command/help.hpp"
+#include "sim/replay/training/collective_choice.hpp"
 #include "sim/studies/experiment/estimated_profile.hpp"
 
 namespace allreplay {
@@ -36,7 +37,8 @@ constexpr std::string_view layout_flags[] = {"--pp",
                                              "--sequence-parallel",
                                              "--micro-batches",
                                              "--microbatch-group",
-                                             "--shard-group"};
+                                             "--shard-group",
+                                             "--ep-overlap"};
 
 bool is_among(std::string_view flag, std::span<const std::string_view> flags) {
   return std::find(flags.begin(), flags.end(), flag) != flags.end();
@@ -137,13 +139,16 @@ void take_profile_or_model(ConfigFacts& facts, const Files& files) try {
 } catch (const InputError&) {
 }
 
-void take_workers(ConfigFacts& facts, const Inputs& inputs) try {
-  if (facts.given.contains("--workers")) return;
-  const std::int64_t in_words = facts.number("--nodes", 0) * facts.number("--gpus", 0);
-  if (in_words > 0)
-    facts.given["--workers"] = std::to_string(in_words);
-  else if (const auto cluster = facts.given.find("--cluster"); cluster != facts.given.end())
-    facts.given["--workers"] = std::to_string(Library(inputs).cluster_named(cluster->second).workers);
+// Takes the workers of the cluster and of its nodes.
+void take_cluster(ConfigFacts& facts, const Inputs& inputs) try {
+  std::int64_t workers = facts.number("--nodes", 0) * facts.number("--gpus", 0);
+  facts.node = facts.number("--gpus", 0);
+  if (const auto name = facts.given.find("--cluster"); name != facts.given.end()) {
+    const Cluster cluster = Library(inputs).cluster_named(name->second);
+    workers = cluster.workers;
+    facts.node = gpus_of_a_host(cluster.network);
+  }
+  if (workers > 0) facts.given.try_emplace("--workers", std::to_string(workers));
 } catch (const InputError&) {
 }
 
@@ -157,7 +162,7 @@ class Merge {
   }
 
   ConfiguredWords result(const std::vector<std::string>& files) {
-    for (const std::string& file : files) parts_.push_back({read_config(context_.files(), file), {}, {}, {}});
+    read_parts(files);
     facts_.given = given_.values;
     for (const Part& part : parts_)
       for (const ConfigSetting& one : part.config.settings)
@@ -167,7 +172,7 @@ class Merge {
     if (const auto model = facts_.given.find("--model"); model != facts_.given.end())
       add_model_of_arguments({"--model", model->second}, context_);
     take_profile_or_model(facts_, context_.files());
-    take_workers(facts_, context_.inputs);
+    take_cluster(facts_, context_.inputs);
     for (Part& part : parts_)
       for (const auto& settings : part.config.later)
         for (const ConfigSetting& setting : settings(facts_)) take(part, setting);
@@ -184,6 +189,22 @@ class Merge {
   }
 
  private:
+  // Leaves out files that others include, and what files assume although others say it.
+  void read_parts(const std::vector<std::string>& files) {
+    for (const std::string& file : files) parts_.push_back({read_config(context_.files(), file, files), {}, {}, {}});
+    std::erase_if(parts_, [&, all = parts_](const Part& part) {
+      return std::any_of(all.begin(), all.end(),
+                         [&](const Part& other) { return other.config.included == part.config.file; });
+    });
+    const auto names_strategy = [](const Part& part) {
+      return std::any_of(part.config.settings.begin(), part.config.settings.end(),
+                         [](const ConfigSetting& one) { return one.flag == "--strategy" && !one.is_assumed; });
+    };
+    if (std::none_of(parts_.begin(), parts_.end(), names_strategy)) return;
+    for (Part& part : parts_)
+      std::erase_if(part.config.settings, [](const ConfigSetting& one) { return one.is_assumed; });
+  }
+
   // A configuration with its settings, sorted by their treatment.
   struct Part {
     ConfigFile config;
@@ -260,17 +281,32 @@ class Merge {
       return all;
     };
     const ConfigFile& config = part.config;
+    constexpr std::size_t all = 1'000'000;
+    const bool json = std::find(result_.words.begin(), result_.words.end(), "--json") != result_.words.end();
     std::string text =
         fmt::format("{} ({}): {}", config.file, config.format,
                     part.taken.empty() ? "nothing taken" : fmt::format("{}", fmt::join(texts(part.taken), " ")));
     for (const auto& [what, names] :
          {std::pair("not simulated", config.not_simulated),
+          {"unknown here", config.unknown},
           {"variables without a value", config.unset},
           {"given otherwise", part.overridden},
           {command_ == "recommend" ? "for recommend to find" : "not used", texts(part.left_out)}})
       if (!names.empty()) text += fmt::format("; {}: {}", what, listed(names, names.size()));
-    if (!config.ignored.empty()) text += fmt::format("; ignored: {}", listed(config.ignored, 3));
+    constexpr std::size_t most = 3;
+    if (!config.ignored.empty())
+      text += fmt::format("; ignored: {}{}", listed(config.ignored, json ? all : most),
+                          json || config.ignored.size() <= most ? "" : " (--json lists them)");
     context_.console.note(text);
+    context_.console.configs.push_back({{"file", config.file},
+                                        {"format", config.format},
+                                        {"taken", texts(part.taken)},
+                                        {"not_simulated", config.not_simulated},
+                                        {"unknown", config.unknown},
+                                        {"unset", config.unset},
+                                        {"given_otherwise", part.overridden},
+                                        {"left_out", texts(part.left_out)},
+                                        {"ignored", config.ignored}});
   }
 
   std::string command_;

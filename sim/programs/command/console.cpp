@@ -17,6 +17,12 @@ void Console::print_text(std::string_view text) {
     fmt::print("{}", text);
 }
 
+void Console::print_json(const JsonValue& value) {
+  JsonValue whole = value;
+  if (!configs.empty() && !whole.is_array()) whole["configs"] = configs;
+  print("{}\n", whole.dump(2));
+}
+
 void Console::show(const View& view, const JsonValue& document) {
   print("{}", rendered(view, document, screen()));
   if (is_captured_) shown.emplace_back(&view, document);

@@ -32,8 +32,8 @@ class Console {
     print_text(fmt::format(format, std::forward<Values>(values)...));
   }
 
-  /// Prints JSON to standard output, one item or member per line.
-  void print_json(const JsonValue& value) { print("{}\n", value.dump(2)); }
+  /// Prints JSON to standard output, one item or member per line; an object together with `configs`, if there are any.
+  void print_json(const JsonValue& value);
 
   /// Prints a view of the document to standard output.
   void show(const View& view, const JsonValue& document);
@@ -55,6 +55,7 @@ class Console {
   /// If captured, keeps the outcome, whose plan and timeline are not in the printed output.
   void hand_over(Outcome outcome);
 
+  std::vector<JsonValue> configs;                        ///< what --config took from each file
   std::string printed;                                   ///< captured standard output
   std::vector<std::string> stderr_lines;                 ///< captured standard error: lines without line ends
   std::vector<Outcome> outcomes;                         ///< captured arguments of hand_over()

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/core/version.hpp"
+#include "sim/output/report/phrases.hpp"
 #include "sim/plans/schedule/unknown_name_hints.hpp"
 #include "sim/programs/command/config_words.hpp"
 #include "sim/programs/command/definitions.hpp"
@@ -84,6 +85,19 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+// "an option of estimate and plan", for an option of other commands; "" if none has it.
+std::string commands_with(const std::string& option) {
+  CommandLine all = command_line();
+  add_commands(all, "");
+  std::vector<std::string> names;
+  for (const Command& one : all.get_subcommands())
+    if (contains(option_names(one), option)) names.push_back(one.get_name());
+  if (names.empty()) return "";
+  constexpr std::size_t most = 3;
+  const bool makes_profiles = names.front() == "estimate";
+  return fmt::format("an option of {}{}", listed(names, most), makes_profiles ? ", whose profile --profile takes" : "");
+}
+
 std::optional<Command> command_called(const CommandLine& app, const std::string& name) {
   for (const Command& one : app.get_subcommands())
     if (one.get_name() == name) return one;
@@ -129,6 +143,8 @@ void require_known_words(const CommandLine& app, const std::vector<std::string>&
       return one.starts_with(name) || name.starts_with(one);
     });
     if (!slip) hint_at_absent_name(name, argument(name));
+    if (const std::string others = commands_with(name); !others.empty())
+      throw InputError(argument(name), fmt::format("{} has no such option", command), others);
     throw InputError(argument(name), fmt::format("{} has no such option", command), suggest(name, options));
   }
 }

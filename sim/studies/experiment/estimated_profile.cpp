@@ -1,8 +1,10 @@
 #include "sim/studies/experiment/estimated_profile.hpp"
 
 #include <algorithm>
+#include <cctype>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "sim/base/core/file.hpp"
 #include "sim/base/core/named.hpp"
@@ -106,6 +108,46 @@ void refuse_split(const Split& split, const std::string& model) {
       throw InputError(flag(name), fmt::format("{} has no heads, tokens or experts to split", model), "a transformer");
 }
 
+namespace {
+
+// The shipped model of this name on Hugging Face's hub, such as meta-llama/Meta-Llama-3-8B; "" if it has no owner.
+std::string model_of_hub(const std::string& name) {
+  const std::size_t slash = name.find_last_of('/');
+  if (slash == std::string::npos || name.starts_with('.') || name.starts_with('/')) return "";
+  std::string own = name.substr(slash + 1);
+  for (char& c : own) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  // Versions of one architecture. LLaMA 3.1 and 3.3 differ from 3 in the scaling of positions.
+  for (const auto& [theirs, ours] : {std::pair("meta-", ""),
+                                     {"llama-2-", "llama2-"},
+                                     {"llama-3-", "llama3-"},
+                                     {"llama-3.1-", "llama3-"},
+                                     {"llama-3.3-", "llama3-"},
+                                     {"deepseek-r1", "deepseek-v3"}})
+    if (own.starts_with(theirs)) own.replace(0, std::string_view(theirs).size(), ours);
+  for (const std::string_view kind :
+       {"-hf", "-2507", "-instruct", "-thinking", "-chat", "-base", "-uncased", "-cased", "-v0.1", "-0324", "-0528"})
+    if (own.ends_with(kind) && own != "bert-base") own.resize(own.size() - kind.size());
+  return own;
+}
+
+// The known model that was meant, or three of them.
+std::string suggest_model(const std::string& name, std::vector<std::string> known) {
+  constexpr std::size_t most = 3;
+  std::sort(known.begin(), known.end());
+  known.erase(std::unique(known.begin(), known.end()), known.end());
+  const std::string kind = name.substr(0, 4);
+  std::vector<std::string> similar;
+  for (const std::string& one : known)
+    if (one.starts_with(kind)) similar.push_back(one);
+  if (similar.empty()) similar = known;
+  if (!nearest(name, known).empty() || similar.size() <= most) return suggest(name, similar);
+  const std::size_t more = known.size() - most;
+  similar.resize(most);
+  return fmt::format("known: {} and {} more, in `allreplay list models`", fmt::join(similar, ", "), more);
+}
+
+}  // namespace
+
 std::string file_of_model(const Files& files, const std::string& name, const SourceLocation& place,
                           std::initializer_list<std::string_view> folders) {
   std::vector<std::string> known;
@@ -115,7 +157,12 @@ std::string file_of_model(const Files& files, const std::string& name, const Sou
     if (const auto file = files.locate_data(folder, name)) return *file;
     for (std::string& one : files.list_data(folder)) known.push_back(std::move(one));
   }
-  throw InputError(place, fmt::format("no model '{}', and no such file", name), suggest(name, known));
+  const std::string of_hub = model_of_hub(name);
+  for (const std::string_view folder : folders)
+    if (std::find(known.begin(), known.end(), of_hub) != known.end())
+      if (const auto file = files.locate_data(folder, of_hub)) return *file;
+  throw InputError(place, fmt::format("no model '{}', and no such file", name),
+                   suggest_model(of_hub.empty() ? name : of_hub, std::move(known)));
 }
 
 std::variant<Transformer, Model> read_named_model(const Files& files, const std::string& file) {

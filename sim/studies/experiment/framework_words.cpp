@@ -50,7 +50,7 @@ std::string megatron_words(const LayoutSearch& search, const ModelLayout& one, c
   return fmt::format("{}", fmt::join(words, " "));
 }
 
-std::string torchtitan_words(const LayoutSearch& search, const ModelLayout& one) {
+std::string torchtitan_words(const LayoutSearch& search, const ModelLayout& one, bool muon) {
   static const std::map<std::string, std::string, std::less<>> schedules{{"1f1b", "1F1B"},
                                                                          {"interleaved", "Interleaved1F1B"},
                                                                          {"zb-h1", "InterleavedZeroBubble"},
@@ -72,10 +72,11 @@ std::string torchtitan_words(const LayoutSearch& search, const ModelLayout& one)
   return text + fmt::format(
                     "--training.local_batch_size {} --training.global_batch_size {} --training.seq_len {} "
                     "--training.mixed_precision_param {} --training.mixed_precision_reduce float32 "
-                    "--activation_checkpoint.mode {}{}",
+                    "--activation_checkpoint.mode {}{}{}",
                     one.pp > 1 ? one.samples * one.micro_batches : one.samples, search.global_batch, search.tokens,
                     search.precision == "bf16" ? "bfloat16" : "float32", name_of(recompute_rules, one.recompute),
-                    one.recompute == Recompute::Selective ? " --activation_checkpoint.selective_ac_option op" : "");
+                    one.recompute == Recompute::Selective ? " --activation_checkpoint.selective_ac_option op" : "",
+                    muon ? " --optimizer.name Muon" : "");
 }
 
 }  // namespace
@@ -97,7 +98,8 @@ FrameworkWords framework_words(const LayoutSearch& search, const ModelLayout& la
         megatron_words(search, layout, settings_of(*scenario.strategy, scenario.options.strategy, scenario.profile))};
   // torchtitan has no setting for gradient sums in two bytes, nor for parameters in fp16.
   if (layout.strategy == "fsdp2" && bytes_of_gradient(scenario.profile) == 4 && search.precision != "fp16")
-    return {"torchtitan", torchtitan_words(search, layout)};
+    return {"torchtitan",
+            torchtitan_words(search, layout, scenario.options.strategy.muon.optimizer == StepOptimizer::Muon)};
   return {};
 }
 

@@ -1,4 +1,6 @@
 // The readers of users' own configurations: which flags of ours a file means.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "tests/catch.hpp"
@@ -263,6 +265,80 @@ TEST_CASE("other ways to shard: Megatron-FSDP, SimpleFSDP, ZeRO++, local steps")
         "--strategy diloco --sync-every 40 --bucket 32MiB --quantize true --delay 5 --fragments 2");
 }
 
+TEST_CASE("optimizers: Muon where the strategy takes it, nothing for Adam, a note for all others") {
+  const auto notes = [](const std::string& name, const std::string& text) {
+    return read_text(name, text).not_simulated;
+  };
+  const auto muon = [](const std::string& name, const std::string& text) {
+    return flags_of(name, text).find("--optimizer muon") != std::string::npos;
+  };
+  CHECK(muon("a.sh", "x --micro-batch-size 1 --optimizer muon\n"));
+  CHECK(muon("a.toml", "[training]\nseq_len = 8\n[optimizer]\nname = \"Muon\"\n"));
+  const std::string zero = R"({"zero_optimization": {"stage": 3}, "optimizer": {"type": "TYPE"}})";
+  const auto of_type = [&](const std::string& type) {
+    std::string text = zero;
+    return notes("a.json", text.replace(text.find("TYPE"), 4, type));
+  };
+  CHECK(of_type("AdamW").empty());
+  CHECK(of_type("Muon") == std::vector<std::string>{"optimizer.type Muon, which zero-3 is not simulated with"});
+  CHECK(of_type("SGD") == std::vector<std::string>{"optimizer.type SGD, simulated as Adam"});
+  CHECK(notes("a.yaml", "per_device_train_batch_size: 1\noptim: adamw_torch_fused\n").empty());
+  CHECK(notes("a.yaml", "per_device_train_batch_size: 1\noptim: adamw_bnb_8bit\n").size() == 1);
+}
+
+TEST_CASE("adapters are noted") {
+  const std::string text = "per_device_train_batch_size: 1\nlora_r: 16\nlora_alpha: 32\n";
+  CHECK(read_text("a.yaml", text).not_simulated.empty());
+  REQUIRE(read_text("a.yaml", text + "use_peft: true\n").not_simulated.size() == 1);
+  CHECK(read_text("a.yaml", text + "use_peft: true\n").not_simulated[0].find("--lora 16") != std::string::npos);
+}
+
+// A key in one place, with one or two letters too many, too few or other ones. Other keys are listed as unknown.
+TEST_CASE("misspelt keys") {
+  const auto place = [](const std::string& name, const std::string& text) { return place_of_error(name, text); };
+  CHECK(place("a.toml", "[parallelism]\ntensor_paralel_degree = 8\n") ==
+        "a.toml: line 2: parallelism.tensor_paralel_degree");
+  CHECK(place("a.toml", "[training]\nlocal-batch-size = 8\n") == "a.toml: line 2: training.local-batch-size");
+  CHECK(place("a.toml", "[paralellism]\ntensor_parallel_degree = 8\n[training]\nseq_len = 8\n") ==
+        "a.toml: line 2: paralellism.tensor_parallel_degree");
+  CHECK(place("a.json", R"({"zero_optimization": {"stage": 2, "overlap_coms": true}})") ==
+        "a.json: /zero_optimization/overlap_coms");
+  CHECK(place("a.sh", "x --micro-batch-size 1 --tensor-model-paralel-size 8\n") ==
+        "a.sh: line 1: --tensor-model-paralel-size");
+  CHECK(
+      place("a.yaml", "distributed_type: FSDP\nfsdp_config:\n  fsdp_version: 2\n  fsdp_reshard_after_forwrd: true\n") ==
+      "a.yaml: line 4: fsdp_config.fsdp_reshard_after_forwrd");
+  const ConfigFile other =
+      read_text("a.sh", "x --micro-batch-size 1 --weight-decay 0.1 --of-a-fork 3 --train-iters 5\n");
+  CHECK(other.unknown == std::vector<std::string>{"of_a_fork"});
+  CHECK(other.ignored == std::vector<std::string>{"weight_decay", "train_iters"});
+}
+
+// Both types are keys of DeepSpeed, whichever is on.
+TEST_CASE("a type that is off is no misspelt one") {
+  const ConfigFile file =
+      read_text("a.json", R"({"bf16": {"enabled": true}, "fp16": {"enabled": "auto", "loss_scale": 0},
+"zero_optimization": {"stage": 3, "allgather_bucket_size": 5}})");
+  CHECK(file.unknown.empty());
+}
+
+// Converters are a list; none of its items is a misspelt one.
+TEST_CASE("items of lists") {
+  const ConfigFile file = read_text("a.toml", "[model]\nconverters = [\"float8\", \"mx\"]\n[training]\nseq_len = 8\n");
+  CHECK(std::count_if(file.not_simulated.begin(), file.not_simulated.end(),
+                      [](const std::string& one) { return one.starts_with("model.converters"); }) == 2);
+}
+
+TEST_CASE("wrong values are blamed on their own keys") {
+  CHECK(
+      place_of_error("a.yaml",
+                     "distributed_type: FSDP\nfsdp_config:\n  fsdp_version: 5\n  fsdp_reshard_after_forward: true\n") ==
+      "a.yaml: line 3: fsdp_config.fsdp_version");
+  CHECK(place_of_error("a.yaml", "distributed_type: MULTI_GPU\nnum_machines: 2\nnum_processes: 17\n") ==
+        "a.yaml: line 3: num_processes");
+  CHECK(error_place([] { read_config(Files(), "/"); }) == "command line: --config");
+}
+
 TEST_CASE("files that are not configurations are refused, with the known kinds") {
   for (const auto& [name, text] : {std::pair("a.toml", "[a]\nb = 1\n"),
                                    {"a.json", "{\"a\": 1}"},
@@ -303,9 +379,19 @@ TEST_CASE("the model of Megatron-LM's arguments") {
   files.add("gpt.sh", gpt);  // the positions of a model whose samples have no length here
   files.add("list.json", "[1]");
   files.add("short.sh", "x --num-layers 2 --hidden-size 8\n");
+  const std::string moe = gpt + " --swiglu --position-embedding-type rope --num-experts 4 --moe-ffn-hidden-size 24 ";
+  for (const auto& [name, blocks] :
+       {std::pair("first.sh", "'([0]*1+[1]*1)'"), {"printed.sh", "'[0, 1]'"}, {"second.sh", "2"}})
+    files.add(name, fmt::format("{} --moe-layer-freq {}\n",
+                                moe.substr(0, moe.find('\n')) + moe.substr(moe.find('\n') + 1), blocks));
   REQUIRE(model_in_arguments(files, "gpt.sh"));
   CHECK(model_in_arguments(files, "gpt.sh")->find("\"positions\": 32") != std::string::npos);
   CHECK(!model_in_arguments(files, "list.json"));
+  for (const std::string name : {"first.sh", "printed.sh"}) {
+    CHECK(model_in_arguments(files, name)->find("\"dense_layers\": 1") != std::string::npos);
+    CHECK(model_in_arguments(files, name)->find("\"ffn\": 24") != std::string::npos);
+  }
+  CHECK(error_place([&] { model_in_arguments(files, "second.sh"); }) == "second.sh: moe_layer_freq");
   CHECK(error_place([&] { model_in_arguments(files, "short.sh"); }) == "short.sh: num_attention_heads");
 }
 

@@ -41,7 +41,7 @@ EQUAL = [
 def result(text):
     """What depends on the plan and the profile."""
     row = json.loads(text)
-    return {key: value for key, value in row.items() if key not in ("wall_s", "profile", "model")}
+    return {key: value for key, value in row.items() if key not in ("wall_s", "profile", "model", "configs")}
 
 
 @program.needs_program
@@ -75,6 +75,74 @@ class Config(program.Case):
         note = next(line for line in done.stderr.splitlines() if "torchtitan" in line)
         self.assertRegex(note, "given otherwise: .*--tp")
         self.assertRegex(note, "ignored: .*job.description")
+
+    def write(self, name, text):
+        (self.folder / name).write_text(text, encoding="utf-8")
+        return self.folder / name
+
+    def test_json_lists_what_was_not_taken(self):
+        file = self.write("c.toml", (SAMPLES / "llama3_8b.toml").read_text(encoding="utf-8").replace(
+            'name = "AdamW"', 'name = "SGD"') + "\n[training.more]\nof_a_fork = 3\n")
+        config, = json.loads(output("run", "--config", file, *ON_H100, "--json"))["configs"]
+        self.assertEqual(config["format"], "torchtitan")
+        self.assertEqual(config["unknown"], ["training.more.of_a_fork"])
+        self.assertIn("job.description", config["ignored"])
+        self.assertTrue([text for text in config["not_simulated"] if text.startswith("optimizer.name")])
+        self.assertIn("--seq 8192", config["taken"])
+
+    def test_a_misspelt_key_is_an_error_at_its_place(self):
+        for name, right, wrong in (("llama3_8b.toml", "tensor_parallel_degree", "tensor_paralel_degree"), ("zero3.json", "overlap_comm", "overlap_coms"),
+                                   ("pretrain.sh", "tensor-model-parallel-size", "tensor-model-paralel-size"),
+                                   ("fsdp.yaml", "fsdp_sharding_strategy", "fsdp_sharding_stategy")):
+            with self.subTest(wrong):
+                text = (SAMPLES / name).read_text(encoding="utf-8")
+                self.assertIn(right, text)
+                done = run("run", "--config", self.write(name, text.replace(right, wrong)), *LLAMA, "--batch", 1, "--workers", 64)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn(f"{name}: line" if name != "zero3.json" else name, place_of(done.stderr.splitlines(True)[-1]))
+                for word in (wrong, right):
+                    self.assertIn(word, done.stderr.splitlines()[-1])
+
+    def test_a_trainer_file_without_fsdp_chooses_no_strategy(self):
+        trainer = self.write("t.yaml", "per_device_train_batch_size: 2\nbf16: true\nmax_seq_length: 2048\nmodel_name_or_path: meta-llama/Meta-Llama-3-8B\n")
+        own = ["run", "--config", trainer, *ON_H100, "--json"]
+        row = json.loads(output(*own, "--config", SAMPLES / "fsdp.yaml"))
+        self.assertEqual((row["strategy"], row["profile"].split("_")[0]), ("fsdp1", "llama3-8b"))
+        self.assertEqual(json.loads(output(*own, "--workers", 16))["strategy"], "ddp")
+
+    def test_a_hybrid_without_machines_shards_in_nodes(self):
+        file = self.write("h.json", '{"per_device_train_batch_size": 2, "bf16": true, "fsdp": "hybrid_shard auto_wrap"}')
+        config, = json.loads(output("run", "--config", file, *LLAMA, "--seq", 2048, "--workers", 16, "--json"))["configs"]
+        self.assertIn("--shard-group 8", config["taken"])
+
+    def test_a_script_reads_the_file_that_it_names(self):
+        (self.folder / "configs").mkdir()
+        self.write("configs/c.toml", (SAMPLES / "llama3_8b.toml").read_text(encoding="utf-8"))
+        script = self.write("run.sh", "torchrun -m torchtitan.train --job.config_file ./configs/c.toml --training.local_batch_size 1\n")
+        words = ["run", *ON_H100, "--json"]
+        row = json.loads(output(*words, "--config", script))
+        self.assertEqual(result(json.dumps(row)), result(output(*words, "--config", SAMPLES / "llama3_8b.toml", "--batch", 1)))
+        both = json.loads(output(*words, "--config", script, "--config", self.folder / "configs" / "c.toml"))
+        self.assertEqual(row["iteration_s"], both["iteration_s"])
+
+    def test_a_mixture_of_experts_is_read_from_arguments(self):
+        file = self.write("moe.sh", "x --num-layers 32 --hidden-size 4096 --ffn-hidden-size 14336 --num-attention-heads 32 --group-query-attention "
+                          "--num-query-groups 8 --swiglu --position-embedding-type rope --disable-bias-linear --untie-embeddings-and-output-weights "
+                          "--vocab-size 32000 --max-position-embeddings 32768 --num-experts 8 --moe-router-topk 2 --moe-grouped-gemm "
+                          "--moe-token-dispatcher-type alltoall --seq-length 4096 --micro-batch-size 1 --bf16 --use-distributed-optimizer "
+                          "--expert-model-parallel-size 8 --pipeline-model-parallel-size 4 --num-virtual-stages-per-pipeline-rank 2 --global-batch-size 64 "
+                          "--overlap-grad-reduce --overlap-param-gather --overlap-moe-expert-parallel-comm\n")
+        words = ["run", "--config", file, *ON_H100, "--workers", 32, "--json"]
+        row, mixtral = json.loads(output(*words)), json.loads(output(*words, "--model", "mixtral-8x7b"))
+        self.assertEqual(row["iteration_s"], mixtral["iteration_s"])
+        self.assertIn("--ep-overlap true", row["configs"][0]["taken"])
+        self.assertEqual(row["configs"][0]["not_simulated"], [])
+
+    def test_options_of_other_commands_are_said_to_be_theirs(self):
+        for command, option, owner in (("run", "--lora", "estimate"), ("run", "--freeze", "estimate"), ("import", "--force", "estimate")):
+            done = run(command, option, 8)
+            self.assertEqual((done.returncode, place_of(done.stderr)), (2, f"command line: {option}"))
+            self.assertIn(owner, done.stderr)
 
     def test_two_files_add_up_and_contradictions_are_refused(self):
         both = ["run", "--config", SAMPLES / "zero3.json", "--config", SAMPLES / "tiny-llama", *ON_H100, "--seq", 2048]
