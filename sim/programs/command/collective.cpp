@@ -7,6 +7,7 @@
 #include "sim/output/report/links_report.hpp"
 #include "sim/output/view/links_picture.hpp"
 #include "sim/programs/command/command.hpp"
+#include "sim/programs/command/operation_argument.hpp"
 
 namespace allreplay {
 
@@ -31,10 +32,7 @@ void execute(Context& context, const CollectiveArguments& arguments) {
   words.changes = arguments.changes;
   Library library(context.inputs);
   Scenario scenario = library.resolve_network(words.request(""));
-  if (!arguments.operation.empty())
-    scenario.operation = choose_by_name(operations_with(&OperationRow::usual), arguments.operation,
-                                        argument("--operation"), "unknown operation '{}'")
-                             .value;
+  if (!arguments.operation.empty()) scenario.operation = parse_operation(arguments.operation);
   scenario.options.parallel = {};  // of all workers, whatever they train
   const std::vector<Bytes> sizes = parse_sizes(arguments.bytes, argument("--bytes"));
   if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));

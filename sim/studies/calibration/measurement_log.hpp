@@ -1,6 +1,7 @@
 // Reads the times of a collective by message size from logs of nccl-tests and OSU micro-benchmarks, and from CSV.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -26,7 +27,13 @@ struct LogRequest {
   std::string time;          ///< the time to read: out-of-place, in-place; avg, min, max; a CSV column
   std::int64_t workers = 0;  ///< chooses rows if a log has several numbers of workers; 0: it has one
   SourceLocation place_of_format, place_of_time, place_of_workers;
-  std::optional<CollectiveOp> operation = {};  ///< chooses rows if a log has several collectives
+  std::optional<CollectiveOp> operation = {};   ///< chooses rows if a log has several collectives, or does not name it
+  std::vector<CollectiveOp> alternatives = {};  ///< operations that would do as well
+  SourceLocation place_of_operation = {};
+
+  bool asks_for(CollectiveOp op) const {
+    return operation == op || std::find(alternatives.begin(), alternatives.end(), op) != alternatives.end();
+  }
 };
 
 struct MeasurementLog {

@@ -220,7 +220,7 @@ TEST_CASE("servers are refused where nobody can say what they cost") {
   CHECK(complaint(scenario) == "no place");
   scenario = nodes(1);
   scenario.options.strategy.sharding.zero = 1;
-  CHECK(complaint(scenario) == "options: local");
+  CHECK(complaint(scenario) == "--option local");
 }
 
 TEST_CASE("the events of a network are counted apart from the engine's") {
