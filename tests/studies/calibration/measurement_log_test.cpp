@@ -369,7 +369,7 @@ TEST_CASE("errors in logs name the line") {
       {with(nccl, row, with(row, "30.512", "nan")), "f: line 24"},
       {with(nccl, row, with(row, "30.512", "1e99")), "f: line 24"},
       {nccl, "c: --workers", 4},
-      {nccl_tests(sizes, law, 8, "float", "alltoall_perf"), "f: line 1"},
+      {nccl_tests(sizes, law, 8, "float", "scatter_perf"), "f: line 1"},
       {nccl + nccl_tests(sizes, law, 8, "float", "all_gather_perf"), "f: line 38"},
       {with(omb, "MPI Allreduce Latency", "MPI Bandwidth"), "f: line 2"},
       {with(omb, "1024 ", "1024 12"), "f: line 12"},
