@@ -232,7 +232,7 @@ const View& suspect_view() {
       ViewText{"Suspect: all durations, which vary everywhere.", "what=spread"},
       ViewText{"With one replica, a slow worker looks like a stage with too many layers.", "what=workers replicas=1"},
       ViewText{"If they were as fast as the others, a step would take {as_others_s}, {saved_share} less."},
-      ViewText{"With the usual times, which are means over all, a step would take {step_s}, and {waste_share} of the "
+      ViewText{"With usual times (of all, the slow ones included) a step would take {step_s}, and {waste_share} of the "
                "waste would disappear.",
                "!what=none"},
   }};

@@ -211,7 +211,8 @@ void require_own_kind(const Output& output) {
     if (output.file.ends_with(ending)) mark = start;
   if (mark.empty() || output.force.value_or(false) || !std::filesystem::is_regular_file(output.file)) return;
   std::ifstream there(output.file, std::ios::binary);
-  const std::string before{std::istreambuf_iterator<char>(there), {}};
+  std::string before(std::size_t{1} << 20, '\0');  // every mark stands at the beginning
+  before.resize(static_cast<std::size_t>(there.read(before.data(), std::ssize(before)).gcount()));
   if (!before.empty() && before.find(mark) == std::string::npos)
     throw InputError(argument(output.option), fmt::format("'{}' exists, and is not such a file", output.file),
                      output.force ? "another name, or --force to replace it" : "another name, or remove it first");
