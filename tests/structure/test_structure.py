@@ -145,6 +145,24 @@ class Sizes(unittest.TestCase):
         self.assertEqual(list(functions(source)), [(1, 63), (65, 4)])
 
 
+class Units(unittest.TestCase):
+    """A number has one unit: a hole of a view writes its own, unless it has decimals ({busbw_GBps:2})."""
+
+    UNIT = r"(?:[kMGT]?i?B|[kMGT]?bit|[mun]?s|ns/B|%)(?:/s)?"
+
+    def test_texts(self):
+        two = re.compile(rf"\d {self.UNIT} {self.UNIT}(?![\w/-])")
+        for file in [*sorted((ROOT / "tests" / "golden").glob("*.txt")), *sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md"]:
+            with self.subTest(file=file.name):
+                self.assertEqual(two.findall(file.read_text(encoding="utf-8")), [])
+
+    def test_views(self):
+        two = re.compile(rf"\{{[\w/]*(?:_s|bytes|bandwidth|GBps|per_byte|share|efficiency|mfu)\}} {self.UNIT}(?![\w/-])")
+        for file in sorted((ROOT / "sim" / "output" / "report").glob("*.cpp")):
+            with self.subTest(file=file.name):
+                self.assertEqual(two.findall(file.read_text(encoding="utf-8")), [])
+
+
 class Release(unittest.TestCase):
     def test_one_version(self):
         """The version that is built is the newest that the changelog describes, is cited by, and the library's example asks for."""

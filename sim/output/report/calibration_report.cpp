@@ -76,7 +76,7 @@ const View& calibration_view() {
                  {"alpha, start-up of a message", "{alpha:time}"},
                  {"beta, its time per byte", "{beta:per_byte}"},
                  {"gamma, reduction of a byte", "{gamma:per_byte}"},
-                 {"bus bandwidth", "{busbw_GBps} GB/s at {to:exact}"}}},
+                 {"bus bandwidth", "{busbw_GBps:2} GB/s at {to:exact}"}}},
       ViewText{},
       ViewTable{"errors",
                 {{"sizes from", "{from:exact}"},

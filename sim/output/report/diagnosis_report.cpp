@@ -86,6 +86,9 @@ JsonValue finding_json(const Diagnosis& known, const Finding& found) {
   if (found.what == Finding::What::Stage) object["compute_ratio"] = compute_ratio(known, found.number);
   object["step_s"] = known.iteration_without_s(found.mended);
   object["waste_share"] = waste_share(found.mended);
+  if (found.as_others_s)
+    object.update(
+        {{"as_others_s", *found.as_others_s}, {"saved_share", 1 - *found.as_others_s / known.mean_replayed_s()}});
   return object;
 }
 
@@ -208,6 +211,8 @@ JsonValue fitted_json(const FittedJob& fitted) {
                  {"collective", line.algorithm->name},
                  {"workers", line.workers()}};
   if (fitted.launch) json.update({{"launch_s", fitted.launch->value}, {"gaps", fitted.launch->events}});
+  for (const auto& [worker, slowdown] : fitted.stragglers)
+    json["stragglers"].push_back({{"worker", worker}, {"slowdown", slowdown}});
   if (fitted.sigma) json.update({{"sigma", fitted.sigma->value}, {"ranks", fitted.sigma->events}});
   return json;
 }
@@ -226,7 +231,10 @@ const View& suspect_view() {
       ViewText{"Suspect: no worker, but the sizes of {kind}, which differ by seq.", "what=sizes"},
       ViewText{"Suspect: all durations, which vary everywhere.", "what=spread"},
       ViewText{"With one replica, a slow worker looks like a stage with too many layers.", "what=workers replicas=1"},
-      ViewText{"With this fixed, a step takes {step_s}, and {waste_share} of the waste disappears.", "!what=none"},
+      ViewText{"If they were as fast as the others, a step would take {as_others_s}, {saved_share} less."},
+      ViewText{"With usual times (of all, the slow ones included) a step would take {step_s}, and {waste_share} of the "
+               "waste would disappear.",
+               "!what=none"},
   }};
   return view;
 }
@@ -344,8 +352,8 @@ const View& diagnosis_view() {
       ViewTable{"stage_rows",
                 {{"stage", "{stage}"},
                  {"slowdown", "{slowdown:3}"},
-                 {"forward", "{forward_s}"},
-                 {"backward", "{backward_s}", "forward"}}},
+                 {"a forward op", "{forward_s}"},
+                 {"a backward op", "{backward_s}", "a forward op"}}},
       ViewText{},
       ViewTable{"slowest_workers", {{"slowest workers", "{worker}"}, {"slowdown", "{slowdown:3}"}}},
       ViewText{},
@@ -353,7 +361,8 @@ const View& diagnosis_view() {
       ViewText{},
       ViewText{"Slowdown: how much longer than the ideal one a step is if only these ops take their measured time; a "
                "worker's is the lesser of its replica's and its stage's. Of the waste: the share that disappears if "
-               "they take the usual time."},
+               "they take the usual time. A forward or backward op: the mean of a stage's, of which a step has one for "
+               "each micro-batch, bucket or unit."},
   }};
   return view;
 }
@@ -365,6 +374,7 @@ const View& fitted_job_view() {
                   "{fitted/workers} workers)"},
                  {"beta", "{fitted/beta:per_byte}"},
                  {"launch", "{fitted/launch_s}, from {fitted/gaps} gaps before collectives"},
+                 {"stragglers", "{fitted/stragglers}"},
                  {"sigma of the ranks", "{fitted/sigma:4}, from {fitted/ranks} ranks"}}},
       ViewText{"note: two ranks are too few for a sigma to trust", "fitted/ranks=2"},
   }};

@@ -86,15 +86,12 @@ void add_step(JsonValue& steps, std::string_view why, const std::string& command
   steps.push_back({{"why", why}, {"command", command}});
 }
 
-// The command that judges the same job on one node, or if it has only one, on one GPU.
+// The command that judges the same job on fewer GPUs.
 std::string on_fewer_gpus(const Judgement& judgement) {
-  const Scenario& scenario = judgement.expected.scenario;
-  const std::int64_t node = node_workers_of(scenario.cluster.network);
   std::vector<std::string> flags = judgement.flags;
   const auto workers = std::find(flags.begin(), flags.end(), "--workers");
   if (workers != flags.end()) flags.erase(workers, workers + 2);
-  flags.insert(flags.end(),
-               {"--workers", std::to_string(scenario.workers > node ? node : 1), judgement.measured.place.path});
+  flags.insert(flags.end(), {"--workers", std::to_string(judgement.fewer_workers), judgement.measured.place.path});
   return command_of({"allreplay", "judge"}, flags) + " NUMBER";
 }
 
@@ -114,7 +111,8 @@ JsonValue next_steps(const Judgement& judgement) {
   }
   if (kinds.contains(CauseKind::Worker) || kinds.contains(CauseKind::Host) || kinds.contains(CauseKind::Overlap))
     add_step(steps, "who waits for whom: traces of all ranks", "allreplay diagnose rank*.pt.trace.json.gz");
-  if (kinds.contains(CauseKind::Computing)) add_step(steps, "with less communication", on_fewer_gpus(judgement));
+  if (kinds.contains(CauseKind::Computing) && judgement.fewer_workers > 0)
+    add_step(steps, "with less communication", on_fewer_gpus(judgement));
   if (setting)
     add_step(steps, fmt::format("{}: compare with a trace", setting->name),
              command_of({"allreplay", "run"}, setting->flags) + " --timeline setting.json");

@@ -98,7 +98,7 @@ const View& levels_view() {
       ViewTable{"node network",
                 {{"level", "{level}"},
                  {"alpha", "{alpha:time}"},
-                 {"bandwidth", "{bandwidth_GBps}"},
+                 {"bandwidth GB/s", "{bandwidth_GBps:2}"},
                  {"bandwidth factor", "{bandwidth:3}"},
                  {"latency factor", "{latency:3}"},
                  {"of trees", "{tree:3}"},

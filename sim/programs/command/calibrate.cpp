@@ -36,9 +36,13 @@ LogRequest log_request(const CalibrateArguments& arguments, std::size_t log) {
                      .time = arguments.time,
                      .place_of_format = argument("--format"),
                      .place_of_time = argument("--time"),
-                     .place_of_workers = argument("--workers")};
-  if (!arguments.collective.empty())
-    request.operation = find_algorithm(arguments.collective, argument("--collective")).operation;
+                     .place_of_workers = argument("--workers"),
+                     .place_of_operation = argument("--collective")};
+  if (!arguments.collective.empty()) {
+    const Algorithm& algorithm = find_algorithm(arguments.collective, argument("--collective"));
+    request.operation = algorithm.operation;
+    if (!algorithm.coefficients) request.alternatives = {CollectiveOp::ReduceScatter, CollectiveOp::AllGather};  // nccl
+  }
   if (!arguments.workers.empty())
     request.workers = parse_integer(arguments.workers[log], 2, most_workers, argument("--workers"));
   return request;
@@ -217,7 +221,9 @@ void execute_one(Context& context, const CalibrateArguments& arguments, const Ca
 void execute(Context& context, const CalibrateArguments& arguments) {
   std::vector<std::string> inputs = arguments.files;
   inputs.push_back(file_behind(context.files(), "topologies", arguments.cluster));
-  require_separate(context.files(), {{"--cluster-out", arguments.cluster_out}, {"--plot", arguments.plot}}, inputs);
+  require_separate(context.files(),
+                   {{"--cluster-out", arguments.cluster_out, false, mark_of_clusters}, {"--plot", arguments.plot}},
+                   inputs);
   if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
   const CalibrationRequest request = calibration_request(arguments);
   const std::vector<Calibration> logs = calibrated_logs(context.files(), arguments, request);

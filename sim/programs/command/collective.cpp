@@ -10,6 +10,7 @@
 #include "sim/output/view/busbw_picture.hpp"
 #include "sim/output/view/links_picture.hpp"
 #include "sim/programs/command/command.hpp"
+#include "sim/programs/command/operation_argument.hpp"
 #include "sim/replay/training/collective_choice.hpp"
 
 namespace allreplay {
@@ -78,10 +79,7 @@ std::vector<std::pair<ScenarioArguments, std::string>> combinations(const Files&
 
 Scenario scenario_of(Library& library, const CollectiveArguments& arguments, const ScenarioArguments& words) {
   Scenario scenario = library.resolve_network(words.request(""));
-  if (!arguments.operation.empty())
-    scenario.operation = choose_by_name(operations_with(&OperationRow::usual), arguments.operation,
-                                        argument("--operation"), "unknown operation '{}'")
-                             .value;
+  if (!arguments.operation.empty()) scenario.operation = parse_operation(arguments.operation);
   scenario.options.parallel = {};  // of all workers, whatever they train
   return scenario;
 }

@@ -200,11 +200,31 @@ void require_strategy_or_plan(const std::string& strategy, const std::string& pl
     throw InputError(argument("--plan"), "cannot be combined with --strategy", "one of them");
 }
 
+namespace {
+
+// Throws InputError if a file is there that the command would not have written.
+void require_own_kind(const Output& output) {
+  constexpr std::pair<std::string_view, std::string_view> pictures[] = {
+      {".svg", "<svg"}, {".png", "\x89PNG"}, {".pdf", "%PDF"}, {".gz", "\x1f\x8b"}};
+  std::string_view mark = output.mark;
+  for (const auto& [ending, start] : pictures)
+    if (output.file.ends_with(ending)) mark = start;
+  if (mark.empty() || output.force.value_or(false) || !std::filesystem::is_regular_file(output.file)) return;
+  std::ifstream there(output.file, std::ios::binary);
+  std::string before(std::size_t{1} << 20, '\0');  // every mark stands at the beginning
+  before.resize(static_cast<std::size_t>(there.read(before.data(), std::ssize(before)).gcount()));
+  if (!before.empty() && before.find(mark) == std::string::npos)
+    throw InputError(argument(output.option), fmt::format("'{}' exists, and is not such a file", output.file),
+                     output.force ? "another name, or --force to replace it" : "another name, or remove it first");
+}
+
+}  // namespace
+
 void require_separate(const Files& files, const std::vector<Output>& outputs, const std::vector<std::string>& inputs) {
   std::set<std::string> read;
   for (const std::string& input : inputs) read.insert(files.identity(input));
   std::map<std::string, std::string> written;  // option by file
-  for (const auto& [option, file, is_compressed] : outputs) {
+  for (const auto& [option, file, is_compressed, mark, force] : outputs) {
     if (file.starts_with("--"))
       throw InputError(argument(option), fmt::format("'{}' is an option, not a file", file),
                        fmt::format("{} FILE, or ./{} for a file of that name", option, file));
@@ -224,18 +244,10 @@ void require_separate(const Files& files, const std::vector<Output>& outputs, co
                        "another file to write");
   }
   for (const Output& output : outputs)
-    if (!output.file.empty()) files.require_writable(output.file);
-}
-
-void write_own(const Files& files, const Output& output, const std::string& text, std::string_view mark, bool force) {
-  if (!force && std::filesystem::is_regular_file(output.file) && !files.was_read(output.file)) {
-    std::ifstream there(output.file, std::ios::binary);
-    const std::string before{std::istreambuf_iterator<char>(there), {}};
-    if (!before.empty() && before.find(mark) == std::string::npos)
-      throw InputError(argument(output.option), fmt::format("'{}' exists, and is not such a file", output.file),
-                       "another name, or --force to replace it");
-  }
-  files.write(output.file, text);
+    if (!output.file.empty()) {
+      files.require_writable(output.file);
+      require_own_kind(output);
+    }
 }
 
 std::uint64_t parse_seed(const std::string& text) {

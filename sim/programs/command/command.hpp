@@ -143,15 +143,17 @@ struct Output {
   std::string option;          ///< "--out"
   std::string file;            ///< "" if not given
   bool is_compressed = false;  ///< if the file's name ends in .gz
+  /// Text by which the command recognises a file that it wrote; "": any that is a picture, if its name says so.
+  std::string_view mark = "";
+  std::optional<bool> force = {};  ///< the value of --force, if the command has it: replaces any file
 };
 
 /// Throws InputError if an output is also an input or another output (links are followed), looks like an option
-/// ("--out --json"), is "-", ends in .gz although it is not compressed, or cannot be written.
+/// ("--out --json"), is "-", ends in .gz although it is not compressed, cannot be written, or is a file of another
+/// kind.
 void require_separate(const Files& files, const std::vector<Output>& outputs, const std::vector<std::string>& inputs);
 
-/// Writes `text` to the output. Unless `force` (--force) is given, throws InputError if a file is there that does not
-/// contain `mark`, by which the command recognises its own files.
-void write_own(const Files& files, const Output& output, const std::string& text, std::string_view mark, bool force);
+inline constexpr std::string_view mark_of_traces = "\"traceEvents\"", mark_of_clusters = "fitted by allreplay";
 inline constexpr const char* help_on_force = "replace --out, whatever it is";
 
 /// The file that an option's value refers to, by path or by name in `folder`; "" if there is none.

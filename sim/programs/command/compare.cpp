@@ -281,7 +281,8 @@ void execute(Context& context, const CompareArguments& arguments) {
     if (file.empty()) continue;
     require_picture(file, argument(option));
   }
-  require_separate(context.files(), {{"--plot", arguments.plot}, {"--timeline", arguments.timeline}},
+  require_separate(context.files(),
+                   {{"--plot", arguments.plot}, {"--timeline", arguments.timeline, false, mark_of_traces}},
                    compared_files(context.files(), arguments));
   Comparison comparison{.rule = arguments.winning.rule(), .by_offer = arguments.all()};
   comparison.training = arguments.training.training();

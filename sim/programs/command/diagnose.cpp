@@ -85,10 +85,10 @@ void require_outputs(const Files& files, const DiagnoseArguments& arguments) {
                      "one of them, or a file");
   require_separate(files,
                    {{"--plot", arguments.plot},
-                    {"--timeline", arguments.timeline, true},
-                    {"--html", prints_page ? "" : arguments.html},
-                    {"--profile-out", arguments.profile_out},
-                    {"--cluster-out", arguments.cluster_out}},
+                    {"--timeline", arguments.timeline, true, mark_of_traces},
+                    {"--html", prints_page ? "" : arguments.html, false, "content=\"allreplay diagnose\""},
+                    {"--profile-out", arguments.profile_out, false, "\"origin\": \"imported\""},
+                    {"--cluster-out", arguments.cluster_out, false, mark_of_clusters}},
                    arguments.files);
 }
 
@@ -118,9 +118,15 @@ void execute(Context& context, const DiagnoseArguments& arguments) {
   }
   std::optional<FittedJob> fitted;
   if (!arguments.cluster_out.empty()) {
-    fitted = fit_job(known);
-    cluster = fitted_cluster(*fitted, known, std::filesystem::path(arguments.cluster_out).stem().string(),
-                             argument("--cluster-out"));
+    try {
+      fitted = fit_job(known);
+      cluster = fitted_cluster(*fitted, known, std::filesystem::path(arguments.cluster_out).stem().string(),
+                               argument("--cluster-out"));
+    } catch (const InputError& error) {
+      throw InputError(argument("--cluster-out"),
+                       fmt::format("the collectives do not tell alpha and beta: {}", error.wrong()),
+                       "collectives of several sizes; or leave it out: the rest does not need them");
+    }
     for (const std::string& warning : fitted->collectives.warnings) context.console.warn(warning);
   }
   std::string page, trace;

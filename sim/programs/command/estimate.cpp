@@ -15,21 +15,23 @@ namespace allreplay {
 
 namespace {
 
+Output output_of(const EstimateArguments& arguments) {
+  return {"--out", arguments.out, false, "\"origin\": \"estimated\"", arguments.force};
+}
+
 // Writes the estimate and prints its notes. `source`: where a rescaled profile's times came from; else "".
 void finish(Context& context, const EstimateArguments& arguments, const Estimate& made, const Model& model,
             const JsonValue& document, const std::string& source = "") {
   std::vector<std::string> notes = made.notes;
   if (!source.empty()) notes.push_back("before: " + source);
-  if (!arguments.out.empty())
-    write_own(context.files(), {"--out", arguments.out}, profile_json(made.profile, notes, &model),
-              "\"origin\": \"estimated\"", arguments.force);
+  if (!arguments.out.empty()) context.files().write(arguments.out, profile_json(made.profile, notes, &model));
   for (const std::string& note : made.notes) context.console.print_stderr("note: " + note);
   context.console.show(profile_view(), document);
 }
 
 void rescale(Context& context, const EstimateArguments& arguments) {
   refuse_options_with_from(arguments);
-  require_separate(context.files(), {{"--out", arguments.out}},
+  require_separate(context.files(), {output_of(arguments)},
                    {file_behind(context.files(), "traces", arguments.from), arguments.model});
   const std::string file = context.files().find_data("traces", arguments.from, "profile");
   const std::string text = context.files().read(file);
@@ -162,7 +164,7 @@ AtSpeed at_speeds(Context& context, const EstimateArguments& arguments, const Es
 
 void from_nothing(Context& context, const EstimateArguments& arguments) {
   require_separate(
-      context.files(), {{"--out", arguments.out}},
+      context.files(), {output_of(arguments)},
       arguments.setting.files(context.files(),
                               {file_behind(context.files(), "models/transformers", arguments.model),
                                file_behind(context.files(), "models", arguments.model),

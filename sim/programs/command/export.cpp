@@ -94,7 +94,8 @@ void execute(Context& context, const ExportArguments& arguments) {
   if (plan) wanted.collective = collective_named(scenario);
   const std::vector<std::string> written = files(arguments, exporter, scenario.workers);
   std::vector<Output> outputs;
-  for (const std::string& file : written) outputs.push_back({arguments.per_worker ? "--per-worker" : "--out", file});
+  for (const std::string& file : written)
+    outputs.push_back({arguments.per_worker ? "--per-worker" : "--out", file, false, exporter.mark});
   const bool groups = arguments.per_worker && plan && plan->sharding.has_groups();
   if (groups) outputs.push_back({"--per-worker", groups_file(arguments)});
   require_separate(context.files(), outputs, arguments.scenario.files(context.files(), {arguments.plan}));

@@ -65,7 +65,9 @@ void execute(Context& context, const ImportArguments& arguments) {
   std::vector<std::string> inputs = arguments.files;
   for (const std::string_view folder : {"models", "models/transformers"})
     inputs.push_back(file_behind(context.files(), folder, arguments.match));
-  require_separate(context.files(), {{"--out", arguments.out}, {"--communication-out", arguments.communication_out}},
+  require_separate(context.files(),
+                   {{"--out", arguments.out, false, "\"origin\": \"imported\""},
+                    {"--communication-out", arguments.communication_out, false, "bytes,time_us"}},
                    inputs);
   std::vector<Imported> ranks;
   for (const std::string& file : arguments.files)

@@ -45,7 +45,9 @@ void execute(Context& context, const JobsArguments& arguments) {
   if (!arguments.timeline.empty() && !arguments.timeline.ends_with(".json"))
     throw InputError(argument("--timeline"), fmt::format("'{}' is not a trace file", arguments.timeline),
                      "a name that ends with .json, for ui.perfetto.dev");
-  require_separate(context.files(), {{"--plot", arguments.plot}, {"--timeline", arguments.timeline}}, {arguments.file});
+  require_separate(context.files(),
+                   {{"--plot", arguments.plot}, {"--timeline", arguments.timeline, false, mark_of_traces}},
+                   {arguments.file});
   const JobsFile file = read_jobs(context.files(), Json::read(context.files(), arguments.file));
   require_bearable(search, file);
   Library library(context.inputs);

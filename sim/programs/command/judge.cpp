@@ -4,6 +4,7 @@
 #include "sim/output/report/judge_report.hpp"
 #include "sim/programs/command/command.hpp"
 #include "sim/programs/command/config_words.hpp"
+#include "sim/programs/command/operation_argument.hpp"
 
 namespace allreplay {
 
@@ -11,7 +12,7 @@ namespace {
 
 struct JudgeArguments {
   ScenarioArguments scenario;
-  std::string file, strategy, plan, format, time, jobs = "2";
+  std::string file, strategy, plan, format, time, operation, jobs = "2";
   std::string iteration, tokens, samples, mfu;
   bool json = false;
 };
@@ -58,12 +59,21 @@ void judge_log(Context& context, const JudgeArguments& arguments) {
                     .time = arguments.time,
                     .place_of_format = argument("--format"),
                     .place_of_time = argument("--time"),
-                    .place_of_workers = argument("--workers")};
+                    .place_of_workers = argument("--workers"),
+                    .place_of_operation = argument("--operation")};
+  if (!arguments.operation.empty()) wanted.operation = parse_operation(arguments.operation);
   const Request request = arguments.scenario.request("");
   wanted.workers = request.workers.value_or(0);
   const std::string text = context.files().read(arguments.file);
   Library library(context.inputs);
-  const LogJudgement judgement = judge(library, request, read_measurements(text, arguments.file, wanted));
+  MeasurementLog log = read_measurements(text, arguments.file, wanted);
+  if (!log.operation) log.operation = wanted.operation;
+  if (wanted.operation && log.operation != wanted.operation)
+    throw InputError(wanted.place_of_operation,
+                     fmt::format("is {}, but the log is of {} ({})", to_string(*wanted.operation),
+                                 to_string(*log.operation), log.benchmark),
+                     "leave it out");
+  const LogJudgement judgement = judge(library, request, std::move(log));
   for (const std::string& warning : judgement.log.notes) context.console.warn(warning);
   context.console.show(log_judgement_view(), log_judgement_json(judgement), arguments.json);
 }
@@ -75,7 +85,8 @@ void judge_number(Context& context, const JudgeArguments& arguments) {
                      fmt::format("the measured {}, or a log", numbers));
   if (given.size() > 1)
     throw InputError(given[1].place, fmt::format("cannot be combined with {}", given[0].place.path), "one of them");
-  for (const auto& [text, flag] : {std::pair(&arguments.format, "--format"), {&arguments.time, "--time"}})
+  for (const auto& [text, flag] :
+       {std::pair(&arguments.format, "--format"), {&arguments.time, "--time"}, {&arguments.operation, "--operation"}})
     if (!text->empty()) throw InputError(argument(flag), "is of a log, and none is given", "leave it out");
   require_strategy_or_plan(arguments.strategy, arguments.plan);
   Library library(context.inputs);
@@ -115,6 +126,9 @@ void add_judge(CommandLine& app) {
                      "of the log (recognised by its content)");
   command.add_option("--time", arguments->time, {"NAME"},
                      "which time of the log: out-of-place or in-place; avg, min or max; a CSV column");
+  command.add_option("--operation", arguments->operation,
+                     {.name = "OPERATION", .words = [] { return names_of(operations_with(&OperationRow::usual)); }},
+                     "of the log, if it does not name its benchmark");
   add_jobs_option(command, arguments->jobs, "causes");
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.footer(

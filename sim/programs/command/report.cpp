@@ -17,7 +17,7 @@ struct ReportArguments {
 
 void execute(Context& context, const ReportArguments& arguments) {
   const auto most = parse_integer(arguments.timelines, 0, 1000, argument("--timelines"));
-  require_separate(context.files(), {{"--out", arguments.out}},
+  require_separate(context.files(), {{"--out", arguments.out, false, "content=\"allreplay report\"", arguments.force}},
                    {arguments.file, file_behind(context.files(), "configs", arguments.config)});
   SweepResult result = read_sweep_result(context.files(), arguments.file, arguments.winning.rule());
   PageTitle title;
@@ -28,8 +28,7 @@ void execute(Context& context, const ReportArguments& arguments) {
     doubt_races(context.inputs, result, sweep);
     chosen = choose_timelines(context.inputs, result, sweep, static_cast<std::size_t>(most));
   }
-  write_own(context.files(), {"--out", arguments.out}, report_page(result, chosen, title),
-            "content=\"allreplay report\"", arguments.force);
+  context.files().write(arguments.out, report_page(result, chosen, title));
   for (const ChosenTimeline& one : chosen.timelines)
     if (const auto* problem = std::get_if<std::string>(&one.outcome))
       context.console.warn(

@@ -42,7 +42,8 @@ void execute(Context& context, const RunArguments& arguments) {
     require_picture(arguments.timeline, argument("--timeline"), ", or .json for ui.perfetto.dev");
   if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
   if (!arguments.timeline.empty() || !arguments.plot.empty())
-    require_separate(context.files(), {{"--timeline", arguments.timeline}, {"--plot", arguments.plot}},
+    require_separate(context.files(),
+                     {{"--timeline", arguments.timeline, false, mark_of_traces}, {"--plot", arguments.plot}},
                      arguments.scenario.files(context.files(), {arguments.plan}));
   const Training training = arguments.training.training();
   Library library(context.inputs);

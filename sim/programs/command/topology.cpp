@@ -48,7 +48,9 @@ void execute(Context& context, const TopologyArguments& arguments) {
   Library library(context.inputs);
   if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
   require_separate(context.files(),
-                   {{"--dot", arguments.dot}, {"--plot", arguments.plot}, {"--cluster-out", arguments.cluster_out}},
+                   {{"--dot", arguments.dot, false, "node [shape=box]"},
+                    {"--plot", arguments.plot},
+                    {"--cluster-out", arguments.cluster_out}},
                    {file_behind(context.files(), "topologies", arguments.cluster)});
   const std::string file = arguments.cluster_out.empty() ? "" : file_of_words(arguments);
   ScenarioArguments words;

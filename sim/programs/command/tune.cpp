@@ -30,7 +30,8 @@ struct TuneTask {
 };
 
 TuneTask task_of(const Inputs& inputs, const TuneArguments& arguments) {
-  require_separate(inputs.files, {{"--out", arguments.out}}, arguments.scenario.files(inputs.files));
+  require_separate(inputs.files, {{"--out", arguments.out, false, "iteration_s,best_so_far_s"}},
+                   arguments.scenario.files(inputs.files));
   Library library(inputs);
   TuneTask task{library.resolve(arguments.scenario.request(arguments.strategy)), {}};
   refuse_pipelines(task.scenario, "tune", "compare and sweep, which take lists; or recommend --model");

@@ -49,7 +49,8 @@ std::optional<double> share_of(const std::string& text, const MeasuredFile& meas
 void validate_and_print(Context& context, const ValidateArguments& arguments, Farm* farm) {
   if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
   MeasuredFile measured = read_measured_file(context.inputs, arguments.file);
-  require_separate(context.files(), {{"--out", arguments.out}, {"--plot", arguments.plot}},
+  require_separate(context.files(),
+                   {{"--out", arguments.out, false, "scored,predicted,error"}, {"--plot", arguments.plot}},
                    inputs_of(context.files(), measured));
   const std::optional<double> matters = share_of(arguments.matters, measured);
   const Validation validation = validate(std::move(measured), farm, matters);

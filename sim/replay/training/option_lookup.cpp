@@ -106,7 +106,7 @@ void Options::set(std::string_view name, const std::string& value, const SourceL
 
 SourceLocation Options::place_of(const std::string& name) const {
   const auto found = places.find(name);
-  return found == places.end() ? SourceLocation{"options", name} : found->second;
+  return found == places.end() ? SourceLocation{"--option " + name, ""} : found->second;
 }
 
 std::string Options::get(std::string_view name) const {

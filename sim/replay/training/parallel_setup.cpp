@@ -236,7 +236,7 @@ void require_ep_overlap(const Scenario& scenario) {
 void require_strategy_of_pipelines(const Scenario& scenario) {
   if (!parallel_of(scenario).pipeline() || scenario.given) return;
   if (!plans_pipelines(*scenario.strategy))
-    refuse_in_pipeline({"strategy", std::string(scenario.strategy->name)}, scenario.strategy->name,
+    refuse_in_pipeline({fmt::format("--strategy {}", scenario.strategy->name), ""}, scenario.strategy->name,
                        "a strategy of blocks, such as ddp, or megatron or fsdp2");
   require_barriers(scenario);
 }

@@ -119,7 +119,7 @@ void require_experts(const Scenario& scenario) {
   if (scenario.codec) refuse_experts(scenario.place_of_codec, "a codec", "none");
   if (scenario.given) return;
   if (!scenario.strategy->takes_experts)
-    refuse_experts({"strategy", std::string(scenario.strategy->name)}, scenario.strategy->name,
+    refuse_experts({fmt::format("--strategy {}", scenario.strategy->name), ""}, scenario.strategy->name,
                    names_of_strategies_with_experts());
   if (!scenario.strategy->shards() && sharding.shards_optimizer())
     refuse_experts(scenario.options.place_of("zero"), "zero", "zero=0, or megatron or fsdp2");

@@ -7,6 +7,8 @@
 #include <boost/math/tools/toms748_solve.hpp>
 #include <fmt/format.h>
 
+#include "sim/plans/collective/network_change.hpp"
+#include "sim/replay/training/memory.hpp"
 #include "sim/replay/training/parallel_setup.hpp"
 #include "sim/studies/calibration/causes.hpp"
 #include "sim/studies/calibration/known_speed.hpp"
@@ -104,8 +106,10 @@ class Trials {
     Scenario scenario = resolved(base_);
     scenario.options.strategy.sharding.accumulate = judgement_.expected.result.plan.sharding.accumulate;
     const AtSpeed at = at_speed(scenario, known);
-    Cause cause{fmt::format("all GPUs {:.3g} times as slow", at.factor), CauseKind::Computing,
-                at.outcome.result.metrics.iteration_s};
+    const bool slower = at.factor > 1;
+    Cause cause{
+        fmt::format("all GPUs {:.3g} times as {}", slower ? at.factor : 1 / at.factor, slower ? "slow" : "fast"),
+        CauseKind::Computing, at.outcome.result.metrics.iteration_s};
     cause.is_fitted = true;
     cause.departure = std::abs(std::log(at.factor));
     return cause;
@@ -198,6 +202,19 @@ void add_causes(Library& library, const Request& request, Judgement& judgement, 
   sort_causes(judgement.causes, judgement.error.median_quotient());
 }
 
+std::int64_t fewer_workers(Library& library, Request request, const Scenario& expected) {
+  const std::int64_t node = node_workers_of(expected.cluster.network);
+  for (std::int64_t workers = expected.workers > node ? node : 1; workers < expected.workers; workers *= 2) {
+    request.workers = workers;
+    try {
+      const Outcome smaller = run(library.resolve(request));
+      if (fits(smaller.scenario, smaller.result)) return workers;
+    } catch (const InputError&) {  // too few for the job's degrees of parallelism
+    }
+  }
+  return 0;
+}
+
 }  // namespace
 
 SpeedVerdict verdict_on(double ratio, double widest) {
@@ -235,6 +252,7 @@ Judgement judge(Library& library, const Request& request, const MeasuredNumber& 
   judgement.verdict = verdict_on(ratio, judgement.error.p90_quotient());
   if (std::abs(std::log(ratio)) > std::log(judgement.error.median_quotient()))
     add_causes(library, request, judgement, jobs);
+  if (!judgement.causes.empty()) judgement.fewer_workers = fewer_workers(library, request, judgement.expected.scenario);
   return judgement;
 }
 

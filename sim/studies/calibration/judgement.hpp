@@ -61,6 +61,8 @@ struct Judgement {
   std::vector<Cause> causes;                ///< best first; empty if the gap is within the median error
   std::vector<std::string> without_effect;  ///< causes that change nothing here
   std::vector<std::string> left_out;        ///< causes that cannot be simulated here, and why
+  /// The fewest GPUs to measure with less communication: one, or whole nodes, whose memory the job fits; 0: none.
+  std::int64_t fewer_workers = 0;
 };
 
 /// Throws InputError for any error in the request, and if its profile lacks the measured quantity.

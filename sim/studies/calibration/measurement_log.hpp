@@ -2,6 +2,7 @@
 // MPI Benchmarks, and from CSV.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -27,7 +28,13 @@ struct LogRequest {
   std::string time;          ///< the time to read: out-of-place, in-place; avg, min, max; a CSV column
   std::int64_t workers = 0;  ///< chooses rows if a log has several numbers of workers; 0: it has one
   SourceLocation place_of_format, place_of_time, place_of_workers;
-  std::optional<CollectiveOp> operation = {};  ///< chooses rows if a log has several collectives
+  std::optional<CollectiveOp> operation = {};   ///< chooses rows if a log has several collectives, or does not name it
+  std::vector<CollectiveOp> alternatives = {};  ///< operations that would do as well
+  SourceLocation place_of_operation = {};
+
+  bool asks_for(CollectiveOp op) const {
+    return operation == op || std::find(alternatives.begin(), alternatives.end(), op) != alternatives.end();
+  }
 };
 
 struct MeasurementLog {

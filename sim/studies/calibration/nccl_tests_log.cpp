@@ -5,13 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <map>
 
 #include <fmt/format.h>
 
+#include "sim/base/core/named.hpp"
 #include "sim/inputs/cluster/cluster.hpp"
+#include "sim/studies/calibration/bus_factor.hpp"
 #include "sim/studies/calibration/log_text.hpp"
 
 namespace allreplay {
@@ -75,7 +76,7 @@ std::vector<LogLine> joined_lines(std::string_view text) {
 struct Header {
   std::size_t columns = 0;
   std::array<std::size_t, blocks.size()> times{};  // first column of each block
-  bool reduction = false;                          // there is a column redop
+  std::size_t redop = 0, root = 0;                 // columns; 0 if there is none
   bool counts_wrong = false;                       // a block ends with #wrong, not with the older largest error
 };
 
@@ -83,7 +84,11 @@ struct Header {
 std::optional<Header> header_of(const std::vector<std::string_view>& words) {
   const std::vector names(std::find(words.begin(), words.end(), "size"), words.end());
   if (names.size() < 3 || names[1] != "count" || names[2] != "type") return std::nullopt;
-  Header header{.columns = names.size(), .reduction = names.size() > 3 && names[3] == "redop"};
+  Header header{.columns = names.size()};
+  for (std::size_t i = 3; i < std::min<std::size_t>(names.size(), 5); ++i) {
+    if (names[i] == "redop") header.redop = i;
+    if (names[i] == "root") header.root = i;
+  }
   constexpr std::array<std::string_view, block_columns> block_names = {"time", "algbw", "busbw"};
   auto from = names.begin();
   for (std::size_t& time : header.times) {
@@ -185,70 +190,6 @@ std::size_t block_of(const LogRequest& request) {
   return static_cast<std::size_t>(found - blocks.begin());
 }
 
-// Returns the number that a word begins with; 0 if it is not finite.
-double number_in(std::string_view word) {
-  double number = 0;
-  std::from_chars(word.data(), word.data() + word.size(), number);
-  return std::isfinite(number) ? number : 0;
-}
-
-// Returns half of a decimal number's last digit: what rounding can hide.
-double rounding_of(std::string_view word) {
-  const auto point = word.find('.');
-  return 0.5 * (point == word.npos ? 1 : std::pow(10, -static_cast<double>(word.size() - point - 1)));
-}
-
-// Infers the benchmark of a log that does not name it from the rates: busbw is algbw times a factor of the collective.
-class RatesOfLog {
- public:
-  void add(std::string_view algbw, std::string_view busbw, std::optional<std::string_view> reduction) {
-    const double rate = number_in(algbw);
-    if (!(rate > algbw_)) return;  // the largest has the most digits
-    algbw_ = rate;
-    busbw_ = number_in(busbw);
-    reduces_ = reduction ? std::optional(*reduction != "none") : std::nullopt;
-  }
-
-  // True if busbw / algbw is not the factor of `workers` workers, to 2 %.
-  bool contradict(const std::optional<CollectiveOp>& operation, std::int64_t workers) const {
-    if (!operation || workers < 2 || algbw_ < 1) return false;
-    return std::abs(busbw_ / algbw_ / factor(*operation, workers) - 1) > 0.02;
-  }
-
-  // The error for a number of workers that the rates contradict.
-  InputError complaint(const MeasurementLog& log, std::int64_t workers, const SourceLocation& place,
-                       std::string_view right) const {
-    return {place,
-            fmt::format("busbw is {:.3g} algbw, but {:.3g} among {} workers", busbw_ / algbw_,
-                        factor(*log.operation, workers), workers),
-            right};
-  }
-
-  // Sets the log's operation, if exactly one fits to 2 %.
-  void set_operation(MeasurementLog& log) const {
-    if (log.operation || log.workers < 2 || algbw_ < 1) return;
-    std::optional<CollectiveOp> found;
-    for (const OperationRow& one : operations_with(&OperationRow::measured)) {
-      const double factor = one.bus_factor(static_cast<double>(log.workers));
-      if (std::abs(busbw_ / algbw_ / factor - 1) > 0.02 || (reduces_ && *reduces_ != is_reduction(one.value))) continue;
-      if (found) return;
-      found = one.value;
-    }
-    if (!found) return;
-    log.operation = found;
-    for (const Benchmark& one : nccl_benchmarks)
-      if (one.operation == *found) log.benchmark = fmt::format("{}, by its busbw", one.word);
-  }
-
- private:
-  static double factor(CollectiveOp operation, std::int64_t workers) {
-    return operation_row(operation).bus_factor(static_cast<double>(workers));
-  }
-
-  double algbw_ = 0, busbw_ = 0;
-  std::optional<bool> reduces_;
-};
-
 // Throws InputError if a row's size, time and algbw do not agree within their rounding.
 void require_agreement(Bytes bytes, double seconds, std::string_view time, std::string_view algbw,
                        const SourceLocation& place) {
@@ -261,27 +202,86 @@ void require_agreement(Bytes bytes, double seconds, std::string_view time, std::
                      "the columns of the table's header");
 }
 
+// True if the log's benchmark, or any if it names none, prints this ratio with that many workers.
+bool fits(const MeasurementLog& log, const BusFactor& factor, std::int64_t workers) {
+  const NcclTest* test = nccl_test_named(log.benchmark);
+  return test ? factor.fits(*test, workers) : !factor.tests(workers).empty();
+}
+
+// The error for a number of workers that the rates contradict.
+InputError complaint(const MeasurementLog& log, const BusFactor& factor, const SourceLocation& place,
+                     std::string_view right) {
+  const NcclTest* test = nccl_test_named(log.benchmark);
+  const std::string among =
+      test ? fmt::format("but {:.4g} among {} workers", test->bus_factor(static_cast<double>(log.workers)), log.workers)
+           : fmt::format("as in no benchmark with {} workers", log.workers);
+  return {place, fmt::format("busbw is {:.4g} algbw, {}", factor.value(), among), right};
+}
+
 // Sets the number of workers and, if all are listed, the number per host. If the list was shortened or is absent, the
-// requested number is used, provided that the rates agree.
-void set_workers(MeasurementLog& log, const RankList& ranks, const RatesOfLog& rates, const LogRequest& request) {
+// requested number is used, then the highest rank, then the only number that the rates agree with.
+void set_workers(MeasurementLog& log, const RankList& ranks, const BusFactor& factor, const LogRequest& request) {
   log.workers = ranks.size();
   log.per_host = ranks.per_host();
-  rates.set_operation(log);
-  const bool cut = !ranks.has_several_groups() && rates.contradict(log.operation, log.workers);
-  if (log.workers > 0 && !ranks.is_incomplete() && !cut) return;
+  const bool listed = log.workers > 0;
+  const bool contradicted = !ranks.has_several_groups() && !fits(log, factor, log.workers);
+  if (listed && !ranks.is_incomplete() && !contradicted) return;
   if (ranks.has_several_groups() && request.workers == 0)
     throw InputError({log.file, ""}, "lists only some of its ranks, of several groups",
                      "--workers with the number of a group");
-  const bool listed = log.workers > 0;
-  log.workers = request.workers > 0 ? request.workers : ranks.size_by_number();
   log.per_host = 0;
-  rates.set_operation(log);
-  if (rates.contradict(log.operation, log.workers))
-    throw rates.complaint(log, log.workers,
-                          request.workers > 0 ? request.place_of_workers : SourceLocation{log.file, ""},
-                          listed ? "--workers with their number, if the list of ranks was shortened"
-                                 : "the number of workers of the log");
-  if (listed) log.notes.push_back(fmt::format("the list of ranks is incomplete: read as {} workers", log.workers));
+  log.workers = request.workers > 0 ? request.workers : ranks.size_by_number();
+  std::string why;
+  if (request.workers == 0 && (log.workers == 0 || !fits(log, factor, log.workers)))
+    if (const auto found = factor.workers(nccl_test_named(log.benchmark))) {
+      log.workers = *found;
+      why = ", as busbw / algbw says";
+    }
+  if (log.workers == 0) return;
+  if (!fits(log, factor, log.workers))
+    throw complaint(log, factor, request.workers > 0 ? request.place_of_workers : SourceLocation{log.file, ""},
+                    listed ? "--workers with their number, if the list of ranks was shortened"
+                           : "the number of workers of the log");
+  if (listed)
+    log.notes.push_back(fmt::format("the list of ranks is incomplete: read as {} workers{}", log.workers, why));
+  else if (!why.empty())
+    log.notes.push_back(fmt::format("lists no ranks: read as {} workers{}", log.workers, why));
+}
+
+std::string programs_of(const std::vector<const NcclTest*>& tests) {
+  std::vector<std::string> names;
+  for (const NcclTest* test : tests) names.emplace_back(test->program);
+  return choices(names);
+}
+
+// Sets the benchmark of a log that does not name it: the test that fits its columns and rates, of several the requested
+// one, else the all-reduce, which most logs are of.
+void set_benchmark_by_rates(MeasurementLog& log, const BusFactor& factor, const LogRequest& request) {
+  if (log.operation || log.workers < 2) return;
+  std::vector<const NcclTest*> tests = factor.tests(log.workers);
+  if (tests.empty()) return;
+  const std::string all = programs_of(tests);
+  const SourceLocation here{log.file, ""};
+  const auto set = [&](const NcclTest& test) {
+    set_benchmark(log, test.program, nccl_benchmarks, here);
+    log.benchmark += factor.is_known() ? ", by its busbw" : ", by request";
+  };
+  if (tests.size() == 1) return set(*tests[0]);
+  for (const Benchmark& one : nccl_benchmarks)
+    if (const auto found =
+            std::find_if(tests.begin(), tests.end(), [&](const NcclTest* test) { return test->program == one.word; });
+        found != tests.end() && request.asks_for(one.operation))
+      return set(**found);
+  const std::string why = factor.is_known() ? fmt::format(": busbw is {:.4g} algbw", factor.value()) : "";
+  if (request.operation && factor.is_known())
+    throw InputError(request.place_of_operation,
+                     fmt::format("{} is not what the log was taken with{}", to_string(*request.operation), why), all);
+  if (tests.front()->program != nccl_benchmarks[0].word)
+    throw InputError(here, fmt::format("is of {}, and does not say of which{}", all, why),
+                     fmt::format("{} with its operation", request.place_of_operation.path));
+  if (!factor.is_known()) return;
+  set(*tests.front());
+  log.notes.push_back(fmt::format("read as an all-reduce, although it may be of {}: their busbw are equal", all));
 }
 
 }  // namespace
@@ -294,7 +294,7 @@ void read_nccl_tests(std::string_view text, const LogRequest& request, Measureme
   log.total_gathered = true;
   std::optional<Header> header;
   RankList ranks;
-  RatesOfLog rates;
+  BusFactor factor;
   std::string type;
   int wrong = 0;
   for (const LogLine& line : joined_lines(text)) {
@@ -326,14 +326,16 @@ void read_nccl_tests(std::string_view text, const LogRequest& request, Measureme
       const std::string_view errors = row[first + block_columns];
       wrong += errors != "N/A" && parse_number(errors, place) != 0;
     }
-    rates.add(row[first + 1], row[first + 2], header->reduction ? std::optional(row[3]) : std::nullopt);
+    const auto word = [&](std::size_t column) { return column > 0 ? row[column] : std::string_view(); };
+    factor.add(row[first + 1], row[first + 2], word(header->redop), word(header->root));
     log.points.push_back({bytes, bytes > 0 ? parse_log_time(row[first], 1e-6, place) : 0});
     // The oldest versions compute the algbw of gathers in another way.
     if (header->counts_wrong || log.operation == CollectiveOp::AllReduce)
       require_agreement(bytes, log.points.back().seconds, row[first], row[first + 1], place);
     ranks.measured(place);
   }
-  set_workers(log, ranks, rates, request);
+  set_workers(log, ranks, factor, request);
+  set_benchmark_by_rates(log, factor, request);
   if (log.workers == 1)
     throw InputError({log.file, ""}, "was taken with one rank",
                      "two or more ranks; several processes need nccl-tests built with MPI=1");

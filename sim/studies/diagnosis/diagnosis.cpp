@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/studies/calibration/fit.hpp"
 #include "sim/studies/diagnosis/suspects.hpp"
 
 namespace allreplay {
@@ -255,6 +256,35 @@ void follow_critical_paths(Diagnosis& known) {
   for (auto& [kind, share] : known.critical_share) share /= sum;
 }
 
+// Replays the steps with the computes of these workers as long as the median of the other replicas'.
+std::optional<double> step_as_others(const Diagnosis& known, const std::vector<WorkerPlace>& slow) {
+  const JobGraph& graph = known.job.graph;
+  if (slow.empty() || !known.job.sharded.empty()) return std::nullopt;
+  const auto is_slow = [&](std::uint32_t op) {
+    return std::find(slow.begin(), slow.end(), WorkerPlace{graph.ops[op].replica, graph.ops[op].stage}) != slow.end();
+  };
+  const std::vector<std::vector<std::uint32_t>> by_replica = ops_by_replica(graph);
+  double sum = 0;
+  for (std::size_t step = 0; step < known.job.steps.size(); ++step) {
+    const auto first = known.durations.own.begin() + static_cast<std::ptrdiff_t>(step * graph.ops.size());
+    std::vector<double> own(first, first + static_cast<std::ptrdiff_t>(graph.ops.size()));
+    for (std::size_t i = 0; i < by_replica.front().size(); ++i) {
+      if (!is_compute(graph.ops[by_replica.front()[i]].kind)) continue;
+      std::vector<double> others;
+      for (const auto& ops : by_replica)
+        if (!is_slow(ops[i])) others.push_back(own[ops[i]]);
+      if (others.size() == by_replica.size()) continue;
+      if (others.empty()) return std::nullopt;
+      const double usual = median(std::move(others));
+      for (const auto& ops : by_replica)
+        if (is_slow(ops[i])) own[ops[i]] = usual;
+    }
+    const ReplayedStep replayed = replay_step(graph, [&](std::uint32_t op) { return own[op]; });
+    sum += replayed.end[replayed.last];
+  }
+  return sum * seconds_per_ps / static_cast<double>(known.job.steps.size());
+}
+
 }  // namespace
 
 double Diagnosis::mean_replayed_s() const { return mean(replayed_s); }
@@ -292,6 +322,7 @@ Diagnosis diagnose(MeasuredJob measured, const std::function<std::function<void(
   known.gap_s = gaps_before_ops(job);
   known.suspects = suspects_of(known);
   known.findings = findings_of(known);
+  for (Finding& found : known.findings) found.as_others_s = step_as_others(known, found.workers);
   return known;
 }
 

@@ -37,6 +37,9 @@ struct Finding {
   std::vector<WorkerPlace> workers = {};  ///< the workers that it names
   std::uint32_t number = 0;               ///< the stage or replica that it names
   std::string kind = {};  ///< for Kind and Sizes; the ops of Sizes differ by seq, not by replica or step
+  /// A mean step if the computes of `workers` took the median of the other replicas'; only of jobs that are not
+  /// sharded.
+  std::optional<double> as_others_s = {};
 };
 
 inline constexpr Word<Finding::What> finding_words[] = {

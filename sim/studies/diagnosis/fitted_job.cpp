@@ -107,8 +107,20 @@ std::optional<JobConstant> launch_of(const Diagnosis& known) {
   return JobConstant{median(std::move(gaps)), events};
 }
 
-std::optional<JobConstant> sigma_of(const Diagnosis& known) {
+std::vector<std::pair<std::uint32_t, double>> stragglers_of(const Diagnosis& known) {
   const std::vector<double> each = computing(known);
+  const double usual = each[median_replica(known)];
+  std::vector<std::pair<std::uint32_t, double>> stragglers;
+  for (const auto& [replica, stage] : known.steadily_slow)
+    if (each[replica] > usual && usual > 0) stragglers.emplace_back(replica, each[replica] / usual);
+  return stragglers;
+}
+
+std::optional<JobConstant> sigma_of(const Diagnosis& known,
+                                    const std::vector<std::pair<std::uint32_t, double>>& stragglers) {
+  std::vector<double> each = computing(known);
+  for (auto one = stragglers.rbegin(); one != stragglers.rend(); ++one)
+    each.erase(each.begin() + static_cast<std::ptrdiff_t>(one->first));
   if (each.size() < 2) return std::nullopt;
   double mean = 0, squares = 0;
   for (const double one : each) mean += one / static_cast<double>(each.size());
@@ -121,7 +133,9 @@ std::optional<JobConstant> sigma_of(const Diagnosis& known) {
 
 FittedJob fit_job(const Diagnosis& known) {
   const MeasurementLog log = known.job.sharded.empty() ? log_of(known) : log_of_units(known);
-  return {calibrate(log, {}), launch_of(known), sigma_of(known)};
+  FittedJob fitted{calibrate(log, {}), launch_of(known), stragglers_of(known), {}};
+  fitted.sigma = sigma_of(known, fitted.stragglers);
+  return fitted;
 }
 
 std::uint32_t median_replica(const Diagnosis& known) {
@@ -139,6 +153,8 @@ std::string fitted_cluster(const FittedJob& fitted, const Diagnosis& known, cons
   cluster["description"] = fmt::format("fitted by allreplay diagnose to {} steps of a job of {}",
                                        known.job.steps.size(), counted(known.job.graph.replicas, "rank"));
   if (fitted.launch) cluster["network"]["launch"] = write_duration(to_time(fitted.launch->value));
+  for (const auto& [worker, slowdown] : fitted.stragglers)
+    cluster["stragglers"].push_back({{"worker", worker}, {"slowdown", slowdown}});
   if (fitted.sigma) cluster["jitter"] = {{"distribution", "normal"}, {"sigma", fitted.sigma->value}};
   return cluster.dump(2) + "\n";
 }

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "sim/studies/calibration/calibration.hpp"
 #include "sim/studies/diagnosis/diagnosis.hpp"
@@ -19,7 +21,9 @@ struct JobConstant {
 struct FittedJob {
   Calibration collectives;            ///< α and β, fitted to durations (from the last start) by size
   std::optional<JobConstant> launch;  ///< seconds: median gap between a collective's dependencies and its start
-  std::optional<JobConstant> sigma;   ///< relative standard deviation of the replicas' mean compute times
+  /// The ranks that are slow in every step, and their compute time over that of the median rank.
+  std::vector<std::pair<std::uint32_t, double>> stragglers;
+  std::optional<JobConstant> sigma;  ///< relative standard deviation of the other ranks' mean compute times
 };
 
 /// Throws InputError if fewer than two sizes of collectives are known.

@@ -13,7 +13,7 @@ namespace allreplay {
 
 double parse_long_duration(std::string_view text, const SourceLocation& place) {
   const std::string_view trimmed = trim(text);
-  for (const auto& [unit, seconds] : {std::pair("min", 60.), {"h", 3600.}, {"d", 86400.}})
+  for (const auto& [unit, seconds] : {std::pair("min", 60.), {"h", 3600.}, {"d", 86400.}, {"y", 365 * 86400.}})
     if (trimmed.ends_with(unit)) {
       const double count = parse_number(trimmed.substr(0, trimmed.size() - std::string_view(unit).size()), place);
       if (count < 0) throw InputError(place, fmt::format("\"{}\" is negative", text), "a duration such as \"8 h\"");
@@ -23,7 +23,7 @@ double parse_long_duration(std::string_view text, const SourceLocation& place) {
     return parse_duration(text, place);
   } catch (const InputError&) {
     throw InputError(place, fmt::format("\"{}\" is not a duration", text),
-                     "such as \"90 s\", \"30 min\", \"8 h\" or \"5 d\"");
+                     "such as \"90 s\", \"30 min\", \"8 h\", \"5 d\" or \"2 y\"");
   }
 }
 

@@ -89,6 +89,25 @@ class Judge(program.Case):
         self.assertIn("all_reduce_perf", answer["next"][0]["command"])
         self.assertEqual(answer["next"][1]["command"], "allreplay judge nccl.log --cluster h100x8-8x400gbps --rails 1")
 
+    def test_what_is_measured_next_fits_into_the_memory(self):
+        """20 B per parameter of 70.6e9 (all in fp32, and the step's copy) are 176 GB on each of 8 GPUs, 88 on 16, 44 on 32."""
+        job = ["--model", "llama3-70b", "--device", "h100", "--batch", 1, "--seq", 4096, "--recompute", "full", "--tp", 8, *H100, "--strategy", "fsdp2"]
+        answer = self.judged("--tokens-per-second", 200, *job, "--workers", 64)
+        again = next(step["command"] for step in answer["next"] if step["why"] == "with less communication").split()
+        self.assertEqual(again[again.index("--workers") + 1], "32")
+        self.assertGreater(self.ran(*job, "--workers", 16)["memory_bytes"], 85e9)
+
+    def test_a_log_that_leaves_its_operation_open(self):
+        """An all-gather and an all-to-all have the same columns and the same busbw / algbw, 15/16."""
+        words = ["collective", *H100, "--workers", 16, "--bytes", "16MB:1GB:x4", "--operation", "all-gather", "--json"]
+        (self.folder / "open.log").write_text(log_of(json.loads(self.run_program(*words).stdout), 16).replace(" sum ", " none "), encoding="utf-8")
+        for wrong in ([], ["--operation", "broadcast"]):
+            done = self.run_program("judge", "open.log", *H100, *wrong)
+            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
+            self.assertIn("all_gather_perf or alltoall_perf", done.stderr)
+        answer = self.judged("open.log", *H100, "--operation", "all_gather")
+        self.assertEqual({row["verdict"] for row in answer["ranges"]}, {"as expected"})
+
     def test_a_fitted_size_is_found(self):
         """A worker 1.7 times as slow is among the fitted causes with that factor: three digits, so half a per cent."""
         slow = self.ran(*PORTS, "--stragglers", "5:1.7")["iteration_s"]

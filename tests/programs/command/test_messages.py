@@ -87,7 +87,57 @@ class Errors(program.Case):
 
 
 @needs_program
+class Outputs(program.Case):
+    """A command replaces what it wrote, and nothing else."""
+
+    def test_files_of_other_kinds_stay(self):
+        words = ["--profile", "lenet5_2xk40c_b128", "--cluster", "k80-10gbe"]
+        Path(self.folder, "p.csv").write_text("layer,params,forward_us,backward_us\na,10,1,2\n", encoding="utf-8")
+        Path(self.folder, "times.csv").write_text("bytes,time_us\n8,1\n800000,5\n", encoding="utf-8")
+        ops = "".join(f"0,{r},0,{op},0,{at},{us}\n" for r in (0, 1) for op, at, us in (("forward-compute", 0, 5), ("backward-compute", 5, 9)))
+        Path(self.folder, "job.csv").write_text("step,dp,stage,op,seq,start_us,duration_us\n" + ops, encoding="utf-8")
+        commands = {"import": ["p.csv", "--out"], "calibrate": ["times.csv", "--workers", "4", "--cluster-out"], "diagnose": ["job.csv", "--html"],
+                    "export": [*words[:2], "--to", "csv", "--out"], "tune": [*words, "-s", "mg-wfbp", "--budget", "2", "--over", "bucket=1MB:2MB", "--out"],
+                    "estimate": ["--model", "llama3-8b", "--device", "h100", "--batch", "1", "--out"]}
+        mine = "# A README\n"
+        for command, arguments in commands.items():
+            with self.subTest(command=command):
+                file = Path(self.folder, command)
+                file.write_text(mine, encoding="utf-8")
+                done = self.run_program(command, *arguments, command)
+                self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
+                self.assertIn(f"{arguments[-1]}: '{command}' exists", done.stderr)
+                self.assertEqual(file.read_text(encoding="utf-8"), mine)
+                file.unlink()
+                for _ in range(2):
+                    done = self.run_program(command, *arguments, command)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_pictures_and_traces(self):
+        words = ["run", "--profile", "lenet5_2xk40c_b128", "--cluster", "k80-10gbe", "-s", "wfbp"]
+        for option, name in (("--plot", "a.svg"), ("--plot", "a.png"), ("--timeline", "a.json"), ("--timeline", "b.pdf")):
+            with self.subTest(name=name):
+                file = Path(self.folder, name)
+                file.write_text('{"layers": []}', encoding="utf-8")
+                self.assertEqual(self.run_program(*words, option, name).returncode, 2)
+                self.assertEqual(file.read_text(encoding="utf-8"), '{"layers": []}')
+                file.unlink()
+                for _ in range(2):
+                    self.assertEqual(self.run_program(*words, option, name).returncode, 0)
+
+
+@needs_program
 class Words(program.Case):
+    def test_operations_as_nccl_tests_spells_them(self):
+        asked = ["collective", "--cluster", "k80-10gbe", "--bytes", "1MB", "--json", "--operation"]
+        for name, other in (("all-reduce", "all_reduce"), ("all-to-all", "alltoall"), ("reduce-scatter", "reduce_scatter_perf")):
+            self.assertEqual(output(*asked, other), output(*asked, name))
+        self.assertEqual(self.run_program(*asked, "all-reduced").returncode, 2)
+
+    def test_years(self):
+        asked = ["goodput", "--profile", "lenet5_2xk40c_b128", "--cluster", "k80-10gbe", "-s", "wfbp", "--checkpoint", "1 s", "--restart", "1 s", "--json", "--mtbf"]
+        self.assertEqual(output(*asked, "5 y"), output(*asked, "1825 d"))
+
     def test_help_knows_schedules_and_columns(self):
         self.assertIn("mfu: model FLOPs/s of a worker", output("help", "MFU", env=WIDE))
         self.assertIn("exposed_comm_s: ", output("help", "exposed", env=WIDE))

@@ -220,7 +220,7 @@ TEST_CASE("servers are refused if their cost is unknown") {
   CHECK(complaint(scenario) == "no place");
   scenario = nodes(1);
   scenario.options.strategy.sharding.zero = 1;
-  CHECK(complaint(scenario) == "options: local");
+  CHECK(complaint(scenario) == "--option local");
 }
 
 TEST_CASE("the events of a network are counted separately from the engine's") {

@@ -65,8 +65,8 @@ TEST_CASE("nccl-tests: older layouts have no root, no redop, no Group, and call 
 
 TEST_CASE("nccl-tests: a log that names no benchmark tells it by its rates") {
   // With 8 ranks busbw is 14/8 of algbw for an all-reduce, 7/8 for its halves, 1 for a broadcast.
-  const auto log = [](const std::string& reduction, double factor, double algbw = 40) {
-    return read(fmt::format(
+  const auto text = [](const std::string& reduction, double factor, double algbw = 40) {
+    return fmt::format(
         "{}{}# size count type redop time algbw busbw error time algbw busbw error\n"
         "8 2 float {} 10 0.00 0.00 5e-07 10 0.00 0.00 5e-07\n"
         "4000000 1000000 float {} 100 {:.2f} {:.2f} 5e-07 100 {:.2f} {:.2f} 5e-07\n",
@@ -77,15 +77,27 @@ TEST_CASE("nccl-tests: a log that names no benchmark tells it by its rates") {
             ranks += fmt::format("#   Rank  {} Pid {} on box device {} [0x10] GPU\n", rank, rank + 10, rank);
           return ranks;
         }(),
-        reduction, reduction, algbw, algbw * factor, algbw, algbw * factor));
+        reduction, reduction, algbw, algbw * factor, algbw, algbw * factor);
   };
+  const auto log = [&](const std::string& reduction, double factor) { return read(text(reduction, factor)); };
   CHECK(log("sum", 1.75).operation == CollectiveOp::AllReduce);
   CHECK(log("sum", 0.875).operation == CollectiveOp::ReduceScatter);
-  CHECK(log("none", 0.875).operation == CollectiveOp::AllGather);
   CHECK(log("none", 1).operation == CollectiveOp::Broadcast);
-  CHECK_FALSE(log("sum", 1.3).operation);
-  CHECK_FALSE(log("none", 1, INFINITY).operation);  // of a time of 0
-  CHECK(log("sum", 1.75).notes.empty());            // `error` is a deviation, not a count of wrong values
+  CHECK(complaint(text("sum", 1.3)) == "f");
+  // An all-gather and an all-to-all have equal rates and no reduction: the user says which, and nothing else.
+  const auto asked = [&](CollectiveOp op, double algbw = 40) {
+    LogRequest request{.operation = op, .place_of_operation = {"c", "--collective"}};
+    return read_measurements(text("none", 0.875, algbw), "f", request);
+  };
+  CHECK(complaint(text("none", 0.875)) == "f");
+  for (const CollectiveOp op : {CollectiveOp::AllGather, CollectiveOp::AllToAll}) CHECK(asked(op).operation == op);
+  for (const CollectiveOp op : {CollectiveOp::AllReduce, CollectiveOp::Broadcast})
+    CHECK(error_place([&] { asked(op); }) == "c: --collective");
+  // Rates without digits, here of a time of 0, tell less: only that nothing was reduced.
+  CHECK(complaint(text("none", 1, INFINITY)) == "f");
+  CHECK(asked(CollectiveOp::Broadcast, INFINITY).operation == CollectiveOp::Broadcast);
+  CHECK_FALSE(read(text("sum", 1, INFINITY)).operation);
+  CHECK(log("sum", 1.75).notes.empty());  // `error` is a deviation, not a count of what is wrong
 }
 
 TEST_CASE("CSV: a column of collectives") {
@@ -214,7 +226,7 @@ TEST_CASE("nccl-tests: a shortened list of ranks") {
   // Without rank 7 the list says 7 workers, busbw says 8: 2 * 7 / 8 = 1.75 algbw, where 7 workers have 12 / 7 = 1.71.
   const std::size_t last = text.find("#  Rank  7");
   text.erase(last, text.find('\n', last) + 1 - last);
-  CHECK(complaint(text) == "f");
+  CHECK(read(text).workers == 8);
   CHECK(read(text, 8).workers == 8);
 }
 
@@ -222,12 +234,38 @@ TEST_CASE("nccl-tests: a list of ranks that ends early, or is absent") {
   std::string text = nccl_tests(sizes, law, 8);
   const std::size_t fifth = text.find("#  Rank  5");
   text.erase(fifth, text.find("#\n", fifth) - fifth);
-  CHECK(complaint(text) == "f");  // 2 * 4 / 5
+  CHECK(read(text).workers == 8);  // five would have 2 * 4 / 5
+  CHECK(read(text).notes.size() == 1);
   CHECK(read(text, 8).workers == 8);
+  CHECK(complaint(text, 5) == "c: --workers");
   CHECK(complaint(text, 16) == "c: --workers");  // 2 * 15 / 16
+  const std::string unnamed = text.substr(text.find('\n') + 1);
+  CHECK(read(unnamed).workers == 8);
+  CHECK(read(unnamed).operation == CollectiveOp::AllReduce);
+  CHECK(complaint(unnamed, 5) == "c: --workers");
   text.erase(text.find("#  Rank  0"), text.find("#\n", text.find("#  Rank  0")) - text.find("#  Rank  0"));
   CHECK(read(text, 8).workers == 8);
+  CHECK(read(text).workers == 8);
   CHECK(complaint(text, 4) == "c: --workers");  // 2 * 3 / 4
+}
+
+TEST_CASE("nccl-tests: the ratio tells the workers as far as its digits do") {
+  const auto log = [](std::int64_t workers, double algbw, const std::string& redop = "sum", double parts = 2) {
+    const double ratio = parts * static_cast<double>(workers - 1) / static_cast<double>(workers);
+    return fmt::format(
+        "#  Rank  0 Group  0 Pid 1 on a device 0\n#  Rank  1 Group  0 Pid 2 on a device 1\n# ...\n"
+        "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n"
+        "1000000000 250000000 float {} -1 {:.3f} {:.2f} {:.2f} 0 1 1 1 0\n",
+        redop, 1e6 / algbw, algbw, algbw * ratio);
+  };
+  CHECK(read(log(64, 357.99)).workers == 64);
+  CHECK(read(log(64, 357.99)).operation == CollectiveOp::AllReduce);
+  CHECK(read(log(64, 357.99, "sum", 1)).operation == CollectiveOp::ReduceScatter);
+  // 2 * 1023/1024 of 1.5 GB/s is 3.00, and so it is of 512 workers.
+  CHECK(complaint(log(1024, 1.5)) == "f");
+  CHECK(read(log(1024, 1.5), 1024).workers == 1024);
+  CHECK(read(log(1024, 1.5), 512).workers == 512);
+  CHECK(complaint(log(1024, 1.5), 8) == "c: --workers");
 }
 
 TEST_CASE("nccl-tests: the time of a row is that of its rate") {

@@ -16,10 +16,10 @@ namespace allreplay {
 std::span<const Exporter> exporters() {
   static const std::vector<Exporter> all{
       {"chakra", "an iteration as an MLCommons Chakra execution trace (.et), for ASTRA-sim 2.0", ".et", true,
-       export_chakra},
-      {"chakra-json", "the same as JSON", ".json", true, export_chakra_json},
+       export_chakra, "origin"},
+      {"chakra-json", "the same as JSON", ".json", true, export_chakra_json, "\"origin\""},
       {"csv", "a table with the columns layer, params, tensors, forward_us, backward_us, update_us, group", ".csv",
-       false, export_csv},
+       false, export_csv, "layer,params,tensors,"},
   };
   return all;
 }

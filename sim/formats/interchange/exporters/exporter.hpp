@@ -35,6 +35,7 @@ struct Exporter {
   std::string_view extension;
   bool plans;  ///< the format can hold a plan
   Exported (*write)(const ExportRequest& request);
+  std::string_view mark;  ///< in each of its files
 };
 
 std::span<const Exporter> exporters();

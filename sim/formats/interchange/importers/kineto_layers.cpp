@@ -190,8 +190,14 @@ void add_kernels(Attribution& known) {
 }  // namespace
 
 bool Attribution::runs_in(const std::vector<Id>& some, std::size_t kernel) const {
+  return std::binary_search(some.begin(), some.end(), step_of(kernel));
+}
+
+Id Attribution::step_of(std::size_t kernel) const {
   const Id by = root_of_kernel[kernel];
-  return by != none && std::binary_search(some.begin(), some.end(), root(by).step);
+  if (by != none && root(by).step != none) return root(by).step;
+  const KinetoLaunch* launch = launch_of(trace, trace.kernels[kernel].correlation);
+  return steps.at(launch ? launch->start : by != none ? root(by).start : trace.kernels[kernel].start);
 }
 
 const KinetoLaunch* launch_of(const KinetoTrace& trace, Id correlation) {

@@ -66,6 +66,8 @@ struct Attribution {
   const Root& root(Id id) const { return roots.all[id]; }
   /// True if a kernel runs in one of these steps, which are in ascending order.
   bool runs_in(const std::vector<Id>& some, std::size_t kernel) const;
+  /// The step of the operator that launched a kernel or, if that is not known (DDP's hooks), at whose launch it was.
+  Id step_of(std::size_t kernel) const;
 };
 
 /// Attributes a trace. A trace without kernels is taken as training on a CPU.

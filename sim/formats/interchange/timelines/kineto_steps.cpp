@@ -158,8 +158,7 @@ class StepReader {
       const KinetoLaunch* launch = launch_of(known_.trace, kernel.correlation);
       const std::int64_t at = launch ? launch->start : root != none ? known_.root(root).start : kernel.start;
       const Piece piece{at, kernel.start, kernel.start + kernel.duration};
-      Id step = root != none ? known_.root(root).step : none;
-      if (step == none) step = known_.steps.at(at);
+      const Id step = known_.step_of(i);
       if (step == none) continue;
       pieces_[step].others.push_back(piece);
       if (kernel.communication) {
