@@ -224,7 +224,7 @@ class Estimates(unittest.TestCase):
                 ([*GPT2, "--precision", "int8"], "unknown precision 'int8'"),
                 (["--model", "gpt2", "--device", "a100-80gb", "--batch", 1, "--precision", "fp8"], "a100-80gb has no fp8 (bf16, fp16, tf32, fp32)"),
                 (["--model", "resnet50", "--device", "h100", "--batch", 1, "--precision", "fp8"], "only products of blocks run in fp8, and resnet50 has none"),
-                (["--from", trace, "--precision", "fp8"], "a profile does not say which layers are these"),
+                (["--from", trace, "--precision", "fp8"], "a profile does not say which layers those are"),
                 ([*GPT2, "--host", "graphs"], "unknown 'graphs'"),
                 ([*GPT2, "--tokens-per-second", "9e4@2,5e4"], "does not say the batch of 5e4"),
                 ([*GPT2, "--tokens-per-second", "9e4@2,5e4@2"], "two speeds at batch 2"),

@@ -59,7 +59,7 @@ InputError::InputError(const std::string& line)
 
 std::string nearest(std::string_view name, std::span<const std::string> candidates) {
   std::string best;
-  constexpr std::size_t longest = 200;  // bytes; a longer text is no misspelt name
+  constexpr std::size_t longest = 200;  // bytes; a longer text is not a misspelt name
   if (name.size() > longest) return best;
   std::size_t least = std::max<std::size_t>(2, name.size() / 3) + 1;
   for (const std::string& candidate : candidates) {

@@ -98,7 +98,7 @@ std::string installed_home() {
 
 }  // namespace
 
-// Shared by all copies of a Files, in several threads.
+// The state that all copies of a Files object share, in several threads.
 struct Files::State {
   std::vector<std::string> homes;
   std::mutex mutex;  // guards the members below

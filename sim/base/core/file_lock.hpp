@@ -12,8 +12,8 @@ namespace allreplay {
 /// The name of this host, as written into lock files.
 std::string host_name();
 
-/// Holds a lock file during its life. The system releases the lock when the process ends in any way; a lock file left
-/// by another host stays until it is removed by hand.
+/// Holds a lock file as long as it lives. The system releases the lock when the process ends, however that happens; a
+/// lock file left by another host must be removed manually.
 class FileLock {
  public:
   /// Locks `file`, which need not exist, by FILE.lock. Throws InputError with the holder's name if it is locked.
@@ -31,8 +31,8 @@ class FileLock {
 /// Exclusive: for a process that appends to the file. Shared: for processes that replace the whole file by a rename.
 enum class LockMode { Exclusive, Shared };
 
-/// Locks a file that is open for writing until it is closed, under all its names (links). Throws InputError if another
-/// process holds a conflicting lock; does nothing if the file system has no locks.
+/// Locks an open, writable file under all its names (links) until it is closed. Throws InputError if another process
+/// holds a conflicting lock; does nothing if the file system has no locks.
 void lock_opened(int descriptor, const std::string& file, LockMode mode);
 
 /// True if `name`, with its links followed, is the file that is open here.

@@ -117,7 +117,7 @@ bool stays_with_next(std::string_view word) {
          word.find_first_not_of("0123456789.,") == std::string_view::npos && word.back() != ',' && word.back() != '.';
 }
 
-// Words that are not separated by a line end. in_command: they are within a command that goes on after them.
+// Words that are not separated by a line end. in_command: they belong to a command that continues after them.
 struct Unbroken {
   std::string_view words;
   bool in_command;
@@ -155,7 +155,7 @@ Unbroken first_unbroken(std::string_view text, bool in_command) {
   }
 }
 
-constexpr std::string_view continuation = " \\";  // ends a line of a command that goes on
+constexpr std::string_view continuation = " \\";  // ends a line of a command that continues
 
 std::string break_lines(std::string_view text, std::size_t width, std::size_t indent, bool in_command) {
   const bool is_command = in_command;  // the text is one command

@@ -34,7 +34,7 @@ double parse_per_byte(std::string_view text, const SourceLocation& place);  ///<
 
 /// A number without a unit. Throws InputError unless all of `text` is a finite number.
 double parse_number(std::string_view text, const SourceLocation& place);
-/// A whole number in [least, most]. Throws InputError.
+/// Parses a whole number in [least, most]. Throws InputError.
 std::int64_t parse_integer(std::string_view text, std::int64_t least, std::int64_t most, const SourceLocation& place);
 
 /// "100 MB": that size. "8B:1GiB:x2": from 8 B to 1 GiB, each twice the previous one. Throws InputError at `place`.

@@ -30,7 +30,7 @@ class Packer {
   std::string bytes_;
 };
 
-/// Takes out what a Packer added, in the same order.
+/// Unpacks the values that a Packer added, in the same order.
 class Unpacker {
  public:
   explicit Unpacker(std::string_view bytes) : left_(bytes) {}

@@ -46,7 +46,8 @@ class Farm {
   /// each answer as it arrives. May be called repeatedly. REQUIRES: workers() > 0. Throws RankError.
   void run(const std::vector<FarmJob>& jobs, const Take& take);
 
-  /// On the other ranks: does jobs with the function that `prepare` returns, until told to leave. Reports exceptions.
+  /// On the other ranks: does jobs with the function that `prepare` returns until rank 0 sends the message to leave.
+  /// Reports exceptions.
   void work(const std::function<Answer()>& prepare);
 
  private:

@@ -8,7 +8,8 @@
 
 namespace allreplay {
 
-/// The largest number of tasks in an array job: Slurm's MaxArraySize, or Slurm's default if scontrol does not tell it.
+/// The largest number of tasks in an array job: Slurm's MaxArraySize, or Slurm's default if scontrol does not report
+/// it.
 std::size_t most_array_tasks();
 
 /// Submits a script and returns the job's number. Throws InputError with Slurm's message if Slurm refuses.

@@ -165,7 +165,7 @@ class Script {
     entries_.set(name, variables_[name], place(word, name));
   }
 
-  // Replaces $NAME, ${NAME} and ${NAME:-other} by what the script sets.
+  // Replaces $NAME, ${NAME} and ${NAME:-other} by the values that the script sets.
   std::string expanded(const std::string& text) const {
     constexpr std::size_t longest = 10'000;
     std::string result;

@@ -125,7 +125,7 @@ ConfigFile read_config(const Files& files, const std::string& name, const std::v
   add_named_toml(entries, config, files, given);
   const auto is = [&](const Format& one) { return one.is(entries); };
   const auto format = std::find_if(std::begin(formats), std::end(formats), is);
-  if (format == std::end(formats)) throw InputError({name, ""}, "is no configuration that is known", config_formats);
+  if (format == std::end(formats)) throw InputError({name, ""}, "is not a known kind of configuration", config_formats);
   config.format = format->name;
   format->read(read, files);
   config.unset = entries.unset();

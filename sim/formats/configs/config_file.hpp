@@ -55,7 +55,7 @@ struct ConfigFile {
 ConfigFile read_config(const Files& files, const std::string& name, const std::vector<std::string>& given = {});
 
 /// The model that a file of Megatron-LM's arguments describes, as the JSON of models/transformers/; none if the file is
-/// JSON itself, or if there is no such file. Throws InputError if the arguments do not say all of it.
+/// JSON itself or does not exist. Throws InputError if the arguments describe the model incompletely.
 std::optional<std::string> model_in_arguments(const Files& files, const std::string& file);
 
 /// The names of the formats, for messages.

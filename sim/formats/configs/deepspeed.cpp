@@ -52,7 +52,7 @@ void read_zero_stage(ConfigReader& read, const std::string& prefix) {
     read.note("zero_optimization.stage 0");
     return;
   }
-  if (stage > 3) throw InputError(read.place_of(key), fmt::format("{} is no stage of ZeRO", stage), "0 to 3");
+  if (stage > 3) throw InputError(read.place_of(key), fmt::format("{} is not a stage of ZeRO", stage), "0 to 3");
   read.set("--strategy", fmt::format("zero-{}", stage), read.place_of(key));
   read_zero_sizes(read, zero, stage);
   read.yes_or_no(zero + "overlap_comm", "--overlap-comm");

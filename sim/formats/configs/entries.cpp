@@ -94,7 +94,7 @@ bool Entries::flag(std::string_view key) {
     if (word == yes) return true;
   for (const std::string_view no : {"false", "no", "off", "0", "none"})
     if (word == no) return false;
-  if (from_shell_) return true;  // the word after a flag is no value of it
+  if (from_shell_) return true;  // the word after a flag is not its value
   throw InputError(entry->place, fmt::format("'{}' is neither true nor false", entry->value), "true or false");
 }
 

@@ -34,7 +34,7 @@ FsdpRule rule_of(ConfigReader& read, const std::string& key, std::string_view wo
   const std::string lower = lower_case(word);
   for (const auto& row : rows)
     if (row.word == lower) return row.rule;
-  throw InputError(read.place_of(key), fmt::format("'{}' is no sharding strategy", word),
+  throw InputError(read.place_of(key), fmt::format("'{}' is not a sharding strategy", word),
                    "FULL_SHARD, SHARD_GRAD_OP, NO_SHARD, HYBRID_SHARD or HYBRID_SHARD_ZERO2");
 }
 
@@ -140,8 +140,8 @@ bool read_named_deepspeed(ConfigReader& read, const Files& files) {
   for (const std::string key : {"deepspeed", "deepspeed_config.deepspeed_config_file"}) {
     const Entry* named = read.entries.find(key);
     if (!named || named->value.empty()) continue;
-    const std::string beside = (std::filesystem::path(read.entries.file()).parent_path() / named->value).string();
-    const std::string file = files.is_file(beside) ? beside : named->value;
+    const std::string next_to_file = (std::filesystem::path(read.entries.file()).parent_path() / named->value).string();
+    const std::string file = files.is_file(next_to_file) ? next_to_file : named->value;
     if (!files.is_file(file)) throw InputError(named->place, fmt::format("no such file: {}", file), "DeepSpeed's JSON");
     Entries own = entries_of_json(files.read(file, most_bytes_of_config), file);
     ConfigReader inner(own, read.config);

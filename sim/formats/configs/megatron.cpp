@@ -25,7 +25,7 @@ void read_megatron_types(ConfigReader& read, bool sums_in_bf16, bool sums_in_fp3
   });
 }
 
-// Layers of each rank of the pipeline: alike, or fewer for the ends, as the arguments say.
+// Layers of each rank of the pipeline: equally many, or fewer on the first and the last rank if the arguments say so.
 void read_megatron_stages(ConfigReader& read, std::int64_t pp, std::int64_t chunks,
                           const std::optional<std::int64_t>& layers_of_chunk) {
   Entries& entries = read.entries;

@@ -77,7 +77,7 @@ void read_titan_reshard(ConfigReader& read, std::int64_t pp) {
 }
 
 // torchtitan/distributed/pipeline_parallel.py, generate_llm_fqn_per_model_part(): embedding and output count as some
-// blocks, and the first stages get what is left over.
+// blocks, and the first stages get the remaining blocks.
 std::vector<std::int64_t> blocks_of_stages(std::int64_t blocks, std::int64_t stages, std::int64_t input,
                                            std::int64_t output) {
   const std::int64_t all = blocks + input + output;

@@ -10,7 +10,8 @@ namespace allreplay {
 /// Reads "step" of a plan: micro-batches, sharding, groups of experts, local steps.
 ShardingConfig read_step(const Json& plan, const Profile& profile);
 
-/// Reads "holding" of a plan with so many blocks: what its workers keep in memory.
+/// Reads "holding" of a plan with `blocks` blocks: the policy by which its workers keep parameters and gradients in
+/// memory.
 MemoryPolicy read_memory_policy(const Json& plan, const Profile& profile, const PlanNames& layers, std::size_t blocks);
 
 /// Appends the lanes of a list.

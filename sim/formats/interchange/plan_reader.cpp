@@ -151,7 +151,7 @@ class PlanReader {
     return plan;
   }
 
-  // Reads what a lane computes.
+  // Reads a computation in a lane.
   Transfer computation_of(const Json& json, const Plan& plan) const {
     json.allow_only({"computes", "block", "bytes", "lane", "payload", "batch", "after", "before"});
     Transfer one{.op = CollectiveOp::Send, .group = group_shard, .computes = read_computation(json.at("computes"))};
@@ -363,7 +363,7 @@ class PlanReader {
         one.item = is_of_layer(kind) ? layers_.read(*item) : block_of(*item, plan);
       return one;
     }
-    json.fail("is not one work", "such as {\"backward\": LAYER} or {\"forward\": LAYER}");
+    json.fail("is not a single work", "such as {\"backward\": LAYER} or {\"forward\": LAYER}");
   }
 
   static bool occurs_without_pipeline(Activity kind) {

@@ -56,7 +56,7 @@ std::optional<Payload::Kind> read_payload(const Json& transfer);
 JsonValue write_wire(const WireType& wire);
 WireType read_wire(const Json& json);
 
-/// Reads what a lane computes in a transfer's place.
+/// Reads the activity that a lane computes in place of a transfer.
 Activity read_computation(const Json& json);
 
 JsonValue write_window(const Window& window);

@@ -338,7 +338,7 @@ LinkSpec implied_link(double beta, const SourceLocation& place) {
   return {0, 1 / beta};
 }
 
-// Reads a factor, or how many of a GPU's SMs communication takes: then the others do all the work.
+// Reads a factor, or the number of a GPU's SMs that communication occupies: then the others do all the work.
 Interference read_interference(const Json& json) {
   json.allow_only({"compute", "at", "nodes", "sms", "of"});
   Interference interference;

@@ -71,17 +71,17 @@ class FatTree final : public Topology {
       above[host % half_] += to[host];
       through[host % pod_hosts] += to[host];
     }
-    const auto add = [&](LinkId link, std::int64_t routes) { loads[link] += static_cast<double>(routes); };
+    const auto add_routes = [&](LinkId link, std::int64_t routes) { loads[link] += static_cast<double>(routes); };
     for (NodeId host = 0; host < hosts_; ++host) {
       // `host` also numbers the link of edge e to aggregation a of pod p, and of that to its core e mod half.
       const std::uint32_t e = host / half_, a = host % half_, p = host / pod_hosts;
       const LinkId core = core_ + 2 * ((p * half_ + a) * half_ + e % half_);
-      add(2 * host, from[host] * (receivers - to[host]));
-      add(2 * host + 1, to[host] * (senders - from[host]));
-      add(aggregation_ + 2 * host, edge[e] * (above[a] - to[host]));
-      add(aggregation_ + 2 * host + 1, to[host] * (senders - edge[e]));
-      add(core, pod[p] * (through[host % pod_hosts] - to[host]));
-      add(core + 1, to[host] * (senders - pod[p]));
+      add_routes(2 * host, from[host] * (receivers - to[host]));
+      add_routes(2 * host + 1, to[host] * (senders - from[host]));
+      add_routes(aggregation_ + 2 * host, edge[e] * (above[a] - to[host]));
+      add_routes(aggregation_ + 2 * host + 1, to[host] * (senders - edge[e]));
+      add_routes(core, pod[p] * (through[host % pod_hosts] - to[host]));
+      add_routes(core + 1, to[host] * (senders - pod[p]));
     }
     for (const auto& pair : {apart_within(from, to, half_, 1), apart_within(from, to, pod_hosts, half_),
                              apart_in_blocks(from, to, pod_hosts)})

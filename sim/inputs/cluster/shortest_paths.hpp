@@ -24,7 +24,7 @@ class ShortestPaths {
   /// Appends the links of the path. REQUIRES: the two nodes are connected.
   void route(NodeId from, NodeId to, std::vector<LinkId>& path) const;
 
-  /// The number of shortest paths, at most 2^63; and one of them, appended, numbered by the order of the links.
+  /// way_count(): the number of shortest paths, at most 2^63. way() appends one, numbered by the order of the links.
   std::uint64_t way_count(NodeId from, NodeId to) const;
   void way(NodeId from, NodeId to, std::uint64_t number, std::vector<LinkId>& path) const;
 
@@ -37,10 +37,10 @@ class ShortestPaths {
     std::uint32_t links;
     auto operator<=>(const Distance&) const = default;
   };
-  using Distances = std::vector<Distance>;  // to one node, by node
+  using Distances = std::vector<Distance>;  // from each node to a fixed one, by node
   struct Graph;
 
-  using Counts = std::vector<std::uint64_t>;  // of paths to one node, by node
+  using Counts = std::vector<std::uint64_t>;  // number of shortest paths from each node to a fixed one, by node
   bool on_the_way(const Distances& distances, NodeId at, LinkId link) const;
   NodeId goal_of(NodeId to) const;
   std::shared_ptr<const Counts> counts_to(NodeId node) const;

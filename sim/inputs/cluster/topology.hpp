@@ -108,9 +108,9 @@ class Topology {
   /// Appends the links of the route between two ranks, in order; none if they are the same. Thread-safe.
   virtual void route(NodeId from, NodeId to, std::vector<LinkId>& path) const = 0;
 
-  /// The number of ways between two ranks, and one of them, appended: up and down through each spine or core, or all
-  /// shortest paths of a graph, without those over links that are down. Numbered by spine; by aggregation, then core;
-  /// by the order of links, the sender's first. A single way is route().
+  /// way_count(): the number of routes between two ranks: up and down through each spine or core, or all shortest paths
+  /// of a graph, without those over links that are down. way() appends one of them; they are numbered by spine; by
+  /// aggregation, then core; or by the order of links, the sender's first. A single way is route().
   virtual std::uint64_t way_count(NodeId /*from*/, NodeId /*to*/) const { return 1; }
   virtual void way(NodeId from, NodeId to, std::uint64_t /*number*/, std::vector<LinkId>& path) const {
     route(from, to, path);
@@ -119,7 +119,8 @@ class Topology {
   const Routing& routing() const { return routing_; }
   void set_routing(const Routing& routing) { routing_ = routing; }
 
-  /// The number of parts of a message; and the way of one part, appended. REQUIRES: the routing is not adaptive.
+  /// parts(): the number of parts into which a message is split. route_part(): appends the route of one part. REQUIRES:
+  /// the routing is not adaptive.
   std::uint32_t parts() const;
   void route_part(NodeId from, NodeId to, std::uint32_t stream, std::uint32_t part, std::vector<LinkId>& path) const;
 

@@ -81,7 +81,7 @@ struct TopologySpec {
 /// Reads the value of "topology" in a cluster file. Throws InputError.
 TopologySpec read_topology(const Json& json);
 
-/// Returns how many hosts share an edge switch; 0 for kinds without switches that only a few hosts share.
+/// Returns the number of hosts that share an edge switch; 0 for kinds without switches that only a few hosts share.
 std::int64_t hosts_of_a_switch(const TopologySpec& spec);
 
 /// True if consecutive ranks fill one host before the next; false if they are spread GPU by GPU over the hosts.

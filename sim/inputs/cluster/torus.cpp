@@ -82,8 +82,9 @@ class Torus final : public Topology {
     }
   };
 
-  // Counts a run of links along an axis by two marks, at its start and behind its end, of which take() forms prefix
-  // sums. The largest weight of a run is that of two runs, which may overlap, whose length is a power of two.
+  // Counts a run of links along an axis by two marks, at its start and just past its end, of which take() forms prefix
+  // sums. The largest weight on a run is the larger of those on two runs that cover it, may overlap, and have a power
+  // of two as their length.
   class Differences final : public RouteCount {
    public:
     explicit Differences(const Torus& torus) : RouteCount(torus), torus_(torus), marks_(torus.links_.size(), 0) {}
@@ -217,8 +218,8 @@ class Torus final : public Topology {
   std::optional<HostPair> adjacent_pair(Census from, Census to) const {
     for (NodeId host = 0; host < hosts_; ++host)
       for (const Axis& axis : axes_)
-        for (const NodeId beside : {axis.next(host), axis.previous(host)})
-          if (beside != host && from[host] > 0 && to[beside] > 0) return HostPair{host, beside};
+        for (const NodeId neighbour : {axis.next(host), axis.previous(host)})
+          if (neighbour != host && from[host] > 0 && to[neighbour] > 0) return HostPair{host, neighbour};
     return std::nullopt;
   }
 

@@ -1,4 +1,4 @@
-// Measures a codec on random vectors: bytes, times on this processor, and what is lost.
+// Measures a codec on random vectors: bytes, times on this processor, and errors.
 #pragma once
 
 #include <cstdint>
@@ -41,10 +41,10 @@ constexpr std::int64_t most_elements = std::int64_t{1} << 25;
 /// One worker encodes and decodes one gradient x. Errors are relative: ‖y − x‖ / ‖x‖.
 struct RoundTrip {
   std::size_t bytes = 0;
-  double encode_s = 0, decode_s = 0;          ///< processor time, the median of `repetitions`
-  double error = 0;                           ///< of y = decode(encode(x))
-  double cosine = 0;                          ///< of the angle between y and x: for sign codecs the direction matters
-  double mean_error = 0;                      ///< of the mean over `iterations` round trips of x: tends to the bias
+  double encode_s = 0, decode_s = 0;  ///< processor time, the median of `repetitions`
+  double error = 0;                   ///< of y = decode(encode(x))
+  double cosine = 0;      ///< cosine of the angle between y and x: sign codecs preserve mainly the direction
+  double mean_error = 0;  ///< of the mean over `iterations` round trips of x: tends to the bias
   std::optional<double> mean_error_feedback;  ///< the same with error feedback, if the method has it
 };
 

@@ -45,7 +45,7 @@ enum class Aggregation {
 struct CompressorKind {
   std::string_view name;
   Aggregation aggregation;
-  bool error_feedback;  ///< true if the method keeps what it did not send for the next iteration
+  bool error_feedback;  ///< true if the method keeps unsent values for the next iteration
   /// Makes a worker's compressor; workers have different `stream`s, so that they draw independently.
   std::unique_ptr<Compressor> (*make)(const CompressionOptions& options, std::uint64_t stream);
 };

@@ -1,4 +1,5 @@
-// Error feedback: what a codec did not send is added to the next gradient, so that it is delayed instead of lost.
+// Error feedback: values that a codec did not send are added to the next gradient, so that they are delayed instead of
+// lost.
 #pragma once
 
 #include <span>
@@ -14,7 +15,7 @@ class ErrorFeedback {
  public:
   explicit ErrorFeedback(std::size_t elements, float momentum = 0);
 
-  /// Encodes residual + gradient, and keeps what the payload does not contain as the new residual.
+  /// Encodes residual + gradient. The new residual is the part that the payload does not contain.
   EncodedPayload encode(Compressor& compressor, std::span<const float> gradient);
 
   /// The part of the gradients that has not been sent yet.

@@ -24,7 +24,7 @@ class Exchange {
   Exchange(const CompressorKind& kind, const CompressionOptions& options, std::int64_t workers, std::size_t elements,
            Residuals residuals = Residuals::Conserving);
 
-  /// Runs one iteration; `gradients[g]` is worker g's. Returns the mean over the workers of what is applied.
+  /// Runs one iteration; `gradients[g]` is worker g's. Returns the mean of the updates that the workers apply.
   std::vector<float> step(std::span<const std::vector<float>> gradients);
 
   /// The sum of all workers' residuals, which is still to be sent. Zeros if the method has no error feedback.

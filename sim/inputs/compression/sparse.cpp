@@ -13,7 +13,7 @@ namespace allreplay {
 
 void require_size(const EncodedPayload& payload, std::size_t bytes) {
   if (payload.size() != bytes)
-    throw std::logic_error(fmt::format("a payload of {} bytes where {} were expected", payload.size(), bytes));
+    throw std::logic_error(fmt::format("a payload of {} bytes instead of {}", payload.size(), bytes));
 }
 
 namespace {

@@ -34,7 +34,7 @@ struct Attention {
   std::int64_t tokens = 0, heads = 0, kv_heads = 0, head_size = 0;
   bool causal = false;          ///< only half of the pairs of tokens are computed
   std::int64_t workers = 1;     ///< workers that share a sample's queries, and so its pairs, evenly
-  std::int64_t value_size = 0;  ///< of a head of values; head_size is that of queries and keys
+  std::int64_t value_size = 0;  ///< head size of the values; head_size is that of queries and keys
 };
 
 /// A kernel that computes little, described by the elements that it reads and writes.

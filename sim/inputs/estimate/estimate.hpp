@@ -56,7 +56,7 @@ Estimate estimate(const EstimateRequest& request);
 /// True if the profile's times come from data sheets alone, without a measured speed.
 bool from_data_sheets(const Profile& profile);
 
-/// The "source" of an estimated profile; `by` says what the efficiency is based on.
+/// The "source" of an estimated profile; `by`: the basis of the efficiency.
 std::string source_of(const Device& device, const Efficiency& efficiency, const std::string& by);
 
 /// The new conditions of a profile. What is not given stays the same.

@@ -76,7 +76,7 @@ void add_experts(LayerBuilder& builder, const std::string& name, const Rows& row
   product("up_proj", t.hidden, ffn);
   LayerBuilder::gate(one, inner);
   product("down_proj", ffn, t.hidden);
-  one.kept.elements += 2 * rows.sent * width;  // permuted input, and output, which its weight in the sum needs
+  one.kept.elements += 2 * rows.sent * width;  // permuted input; output, for the gradient of its weight
   one.kept_selective.elements = 2 * rows.sent * width + 2 * inner;
   builder.share_input(one, rows.computed * width);
   builder.sum_up(one, rows.computed * width);

@@ -48,12 +48,13 @@ double flops(const Computation& work) {
   return sum;
 }
 
-// Autograd computes the gradient of an operator's input only if that depends on something trained, and keeps a
-// product's input only if its weight is trained (docs/estimation.md). Products that read one input follow the one that
-// keeps it; attention keeps its own output.
-void settle(Computation& work) {
-  std::map<std::int64_t, std::size_t> keepers;  // by width of the input
-  std::vector<bool> read(work.layers.size(), false);
+// Decides which layers compute gradients of their input, and which inputs are kept. Autograd computes the gradient of
+// an operator's input only if that input depends on a trained parameter, and keeps the input of a matrix product only
+// if its weight is trained (docs/estimation.md). Products with the same input share one kept copy; attention keeps its
+// own output.
+void apply_freezing(Computation& work) {
+  std::map<std::int64_t, std::size_t> keepers;               // by width of the input
+  std::vector<bool> keeps_input(work.layers.size(), false);  // on behalf of all products that read it
   bool trained = false;
   for (std::size_t i = 0; i < work.layers.size(); ++i) {
     ComputationLayer& layer = work.layers[i];
@@ -63,7 +64,7 @@ void settle(Computation& work) {
       if (layer.kept_input > 0) keepers[product->inputs] = i;
       if (const auto keeper = keepers.find(product->inputs); keeper != keepers.end()) {
         layer.passes_on = work.layers[keeper->second].passes_on;
-        if (!layer.frozen) read[keeper->second] = true;
+        if (!layer.frozen) keeps_input[keeper->second] = true;
       }
     }
     trained = trained || !layer.frozen;
@@ -72,16 +73,16 @@ void settle(Computation& work) {
     ComputationLayer& layer = work.layers[i];
     if (!layer.has_backward()) {
       layer.kept = layer.kept_selective = {};
-      if (read[i]) layer.kept.elements = layer.kept_input;
-    } else if (!read[i]) {
+      if (keeps_input[i]) layer.kept.elements = layer.kept_input;
+    } else if (!keeps_input[i]) {
       layer.kept.elements -= layer.kept_input;
     }
   }
 }
 
-// Changes model_flops by the ratio of what a worker of a group computes.
-void settle_with_flops(Computation& work, double before) {
-  settle(work);
+// Scales model_flops by how much the FLOPs of one worker of a tensor group have changed.
+void apply_freezing_with_flops(Computation& work, double before) {
+  apply_freezing(work);
   work.model_flops *= flops(work) / before;
 }
 
@@ -103,14 +104,14 @@ std::optional<BlockRange> blocks_of(const std::string& pattern, const SourceLoca
   if (!pattern.starts_with(start)) return std::nullopt;
   const auto ends = split(std::string_view(pattern).substr(start.size()), "-");
   if (ends.empty() || ends.size() > 2)
-    throw InputError(place, fmt::format("'{}' is no range of blocks", pattern), "such as blocks:0-15");
+    throw InputError(place, fmt::format("'{}' is not a range of blocks", pattern), "such as blocks:0-15");
   constexpr std::int64_t most = 1'000'000;
   const std::int64_t first = parse_integer(ends.front(), 0, most, place);
   return BlockRange{first, parse_integer(ends.back(), first, most, place)};
 }
 
-// PEFT's default targets of a model are its queries and values, or the layer that computes them (peft,
-// utils/constants.py: TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING).
+// PEFT's default targets are a model's queries and values, or the layer that computes them (peft, utils/constants.py:
+// TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING).
 constexpr std::string_view usual_targets[][2] = {{"q_proj", "v_proj"}, {"query", "value"}, {"q_proj", "kv_b_proj"},
                                                  {"qkv_proj", ""},     {"c_attn", ""},     {"query_key_value", ""}};
 
@@ -140,7 +141,7 @@ bool is_target(const ComputationLayer& layer, std::string_view target) {
   return ends_with_part(layer.model.name, target);
 }
 
-// An adapter may stand beside a product of a block; the head is none of "all-linear" in PEFT, either.
+// Only matrix products of blocks can have adapters; PEFT's "all-linear" excludes the head, too.
 bool takes_adapter(const ComputationLayer& layer) { return layer.block >= 0 && product_of(layer); }
 
 std::vector<std::string> default_targets(const Computation& work) {
@@ -172,7 +173,7 @@ void require_targets(const Computation& work, std::span<const std::string> targe
   }
 }
 
-// The adapter B·A beside a product: both, the scaling of the result, and the sum with the product's.
+// The adapter B·A, parallel to a product: both matrices, the scaling of the result, and its addition to the product's.
 ComputationLayer adapter_of(ComputationLayer& base, std::int64_t rank) {
   const Product product = *product_of(base);
   const auto number = [](std::int64_t value) { return static_cast<double>(value); };
@@ -218,7 +219,7 @@ void freeze(Computation& work, std::span<const std::string> patterns, const Sour
   const bool tied = work.layers.front().frozen;  // the word embedding, which products without a tensor use
   for (ComputationLayer& layer : work.layers)
     if (layer.model.tensors.empty()) layer.frozen = !product_of(layer) || tied;
-  settle_with_flops(work, before);
+  apply_freezing_with_flops(work, before);
 }
 
 void add_adapters(Computation& work, std::int64_t rank, std::span<const std::string> targets,
@@ -249,7 +250,7 @@ void add_adapters(Computation& work, std::int64_t rank, std::span<const std::str
         *all += rank * (product.inputs + product.outputs);
   }
   work.layers = std::move(layers);
-  settle_with_flops(work, before);
+  apply_freezing_with_flops(work, before);
 }
 
 }  // namespace allreplay

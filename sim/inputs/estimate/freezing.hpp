@@ -13,11 +13,11 @@ namespace allreplay {
 /// name, with * for any text ("*norm*"). Throws InputError at `place` if a pattern names no layer, or nothing remains.
 void freeze(Computation& work, std::span<const std::string> patterns, const SourceLocation& place);
 
-/// Freezes all layers, and adds an adapter of this rank beside each product that a target names, as PEFT does: tensors
-/// of rank x inputs and outputs x rank. A target is the end of a layer's name ("q_proj"), short for it ("q", "gate"),
-/// or "all-linear": every product of blocks; without targets, queries and values, or what they are a part of. Throws
-/// InputError at `rank_place` if the rank is above a product's sides or nothing has blocks, at `targets_place` if a
-/// target names no product.
+/// Freezes all layers, and adds an adapter of this rank in parallel to each product that a target names, as PEFT does:
+/// tensors of rank x inputs and outputs x rank. A target is the end of a layer's name ("q_proj"), an abbreviation of it
+/// ("q", "gate"), or "all-linear": every product of blocks. Without targets, queries and values get adapters, or the
+/// products that contain them. Throws InputError at `rank_place` if the rank is above a product's sides or nothing has
+/// blocks, at `targets_place` if a target names no product.
 void add_adapters(Computation& work, std::int64_t rank, std::span<const std::string> targets,
                   const SourceLocation& rank_place, const SourceLocation& targets_place);
 

@@ -7,7 +7,8 @@
 
 namespace allreplay {
 
-/// Adds the products before attention, with the normalisations of what is compressed, attention, and the product after.
+/// Adds the products before attention, with the normalisations of the compressed vectors, attention, and the product
+/// after it.
 void add_latent_attention(LayerBuilder& builder, const std::string& name);
 
 }  // namespace allreplay

@@ -5,7 +5,7 @@
 
 namespace allreplay {
 
-/// Adds all layers of such a model. REQUIRES: the model is of one of these families.
+/// Adds all layers of such a model. REQUIRES: the model belongs to one of these families.
 void add_layer_norm_decoder(LayerBuilder& build);
 
 }  // namespace allreplay

@@ -16,7 +16,7 @@ struct Ratio {
   double forward = 1, backward = 1;
 };
 
-// The FLOPs per sample, forward and backward, that grow with the square of its tokens.
+// The FLOPs per sample, forward and backward, that grow with the square of its number of tokens.
 double attention_flops(const Computation& work) {
   double macs = 0;
   for (const ComputationLayer& layer : work.layers)
@@ -51,7 +51,7 @@ class Rescaling {
     if (is_narrow(precision_) && precision_ != profile.precision)
       throw InputError(
           estimate_option("--precision"),
-          fmt::format("only products of blocks run in {}, and a profile does not say which layers are these",
+          fmt::format("only products of blocks run in {}, and a profile does not say which layers those are",
                       precision_),
           "--model, with the profile's device and batch");
     find_devices(files, change);
@@ -99,7 +99,8 @@ class Rescaling {
     return (*profile_.flops_per_sample - pairs) * token_ratio() + pairs * token_ratio() * token_ratio();
   }
 
-  // Changes of rates need both devices; without a known device, only the batch is scaled, in proportion.
+  // A new device, precision or number of tokens changes the rates, so it needs both devices. With an unknown device
+  // only the batch can change; times are then proportional to it.
   void find_devices(const Files& files, const Change& change) {
     auto from = change.measured ? change.measured : device_called(files, profile_.device);
     const bool rates_change = change.device || !change.precision.empty() || change.tokens;
@@ -131,7 +132,7 @@ class Rescaling {
     }
   }
 
-  // Layers whose work is not known: those with matrices scale by the peak rate, others by the memory's bandwidth.
+  // For layers whose work is unknown: those with matrices scale by the peak rate, others by the memory's bandwidth.
   Ratio fallback_ratio(const std::string& name, double work_ratio, double element_ratio) const {
     if (!old_) return {work_ratio, work_ratio};
     for (const ModelLayer& layer : model_.layers)

@@ -28,8 +28,8 @@ Rates rates_of(const Device& device, const std::string& precision, const SourceL
 /// The fraction of the roofline that published trainings reach, for devices that do not say their own.
 double usual_efficiency(const std::string& precision);
 
-/// The seconds of kernels at the roofline, by what an efficiency applies to. The start of a kernel takes its time
-/// whatever the kernel computes.
+/// The seconds of kernels at the roofline, by the efficiency that applies to them. The start of a kernel takes the same
+/// time whatever the kernel computes.
 struct KernelSeconds {
   double products = 0;  ///< of all but attention
   double attention = 0;

@@ -38,7 +38,7 @@ ModelTensor read_tensor(const Json& json) {
 ModelLayer read_layer(const Json& json) {
   json.allow_only({"name", "forward_macs", "activation_bytes", "frozen", "tensors"});
   ModelLayer layer{read_name(json.at("name")), {}};
-  // Estimates of times need both, replays neither.
+  // Estimates of times need both, replays need neither.
   if (const auto macs = json.find("forward_macs")) layer.forward_macs = macs->integer(0, std::int64_t{1} << 53);
   if (const auto bytes = json.find("activation_bytes")) layer.activation_bytes = bytes->integer(0, Bytes{1} << 53);
   if (const auto frozen = json.find("frozen")) layer.frozen = frozen->boolean();

@@ -22,7 +22,7 @@ struct LayerCollective {
   enum class Among : std::uint8_t { Tensor, Context, Expert };
   CollectiveOp op = CollectiveOp::AllReduce;  ///< one of those with OperationRow::in_layers
   Among group = Among::Tensor;
-  Bytes bytes = 0;  ///< of the whole tensor; for an all-to-all, what a worker holds before it
+  Bytes bytes = 0;  ///< of the whole tensor; for an all-to-all, a worker's input
   bool backward = false;
   bool operator==(const LayerCollective&) const = default;
 };
@@ -87,7 +87,7 @@ struct Precision {
 // In fp8 and fp4 only the products of blocks are computed: gradients stay in bf16.
 inline constexpr Precision precisions[] = {{"fp32", 4}, {"tf32", 4}, {"fp16", 2}, {"bf16", 2}, {"fp8", 2}, {"fp4", 2}};
 
-/// The degrees at which a profile was taken; it is that of one worker of such groups.
+/// The degrees of parallelism at which a profile was taken; its times are those of one worker of such groups.
 struct ProfileDegrees {
   std::int64_t tp = 1, cp = 1;
   std::optional<std::int64_t> ep;  ///< none: not stated
@@ -127,8 +127,8 @@ struct Profile {
   bool has_frozen() const;  ///< true if any tensor is frozen
   bool is_frozen(TensorId tensor) const { return layers[tensors[tensor].layer].frozen; }
   std::vector<bool> has_gradients() const;  ///< by layer: true if it has tensors that are not frozen
-  /// False if all tensors of these layers are frozen and their backward passes take no time, as where no layer up to
-  /// them is trained.
+  /// False if all tensors of these layers are frozen and their backward passes take no time, since no layer up to them
+  /// is trained.
   bool needs_backward(LayerId first, LayerId last) const;
 
   /// The time W of each layer: as given, else half of its backward pass if it has gradients, else 0. Its wait for the

@@ -221,7 +221,7 @@ class CsvTable {
       if (rows_[row].fields.size() != rows_[0].fields.size())
         throw InputError(
             place(row),
-            fmt::format("{} fields where the header has {}", rows_[row].fields.size(), rows_[0].fields.size()),
+            fmt::format("{} fields, but the header has {}", rows_[row].fields.size(), rows_[0].fields.size()),
             "as many as the header");
   }
 

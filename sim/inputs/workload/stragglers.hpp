@@ -25,7 +25,7 @@ enum class JitterKind : std::uint8_t {
 /// The factor for a normally distributed z, as defined above. REQUIRES: the kind is not Uniform.
 double deviation(JitterKind kind, double sigma, double z);
 
-/// A random factor on the time of every compute task, drawn anew for each worker, layer and iteration.
+/// A random factor on the time of every compute task, drawn independently for each worker, layer and iteration.
 struct Jitter {
   JitterKind kind = JitterKind::Normal;
   double sigma = 0;

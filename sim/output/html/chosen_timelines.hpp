@@ -21,7 +21,7 @@ struct ChosenTimeline {
 
 struct ChosenTimelines {
   std::vector<ChosenTimeline> timelines;  ///< timelines of a group are adjacent
-  std::size_t left_out = 0;               ///< how many more could have been chosen
+  std::size_t left_out = 0;               ///< the number of further rows that could have been chosen
 };
 
 /// Chooses the fastest and the slowest row that fit at the largest size of each group, at most `most` rows in all.

@@ -67,7 +67,7 @@ std::string timelines_html(const SweepResult& result, const ChosenTimelines& cho
   return html;
 }
 
-// The heading is no <button>: browsers omit buttons where they repeat a table's head on paper.
+// The heading is not a <button>: browsers omit buttons from a table's head when they repeat it on paper.
 std::string heading_html(const FormattedColumn& column) {
   return fmt::format("<th scope=\"col\"{}><span role=\"button\" tabindex=\"0\">{}\u00a0<small>{}</small></span></th>\n",
                      column.is_text ? "" : " class=\"number\"", escaped(column.name), escaped(column.unit));

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double tick_size = 10;      // of a tick's label
 constexpr double row_of_labels = 30;  // least distance between ticks on the left
-constexpr double between_labels = 7;  // least distance below
+constexpr double between_labels = 7;  // least distance between ticks below
 
 Path line(std::vector<Position> points, Colour colour, double width) {
   return {.points = std::move(points), .look = {.line = colour, .width = width}};

@@ -101,7 +101,7 @@ class Painter {
     cairo_new_path(pen_);
   }
 
-  // The lines of SVG's pattern: 5 apart, at 45 degrees, and 2 thick, of which the pattern's edge cuts off half.
+  // The lines of SVG's pattern: every 5 units, at 45 degrees, and 2 thick, of which the pattern's edge cuts off half.
   void hatch(const Look& look) {
     double left = 0, top = 0, right = 0, bottom = 0;
     cairo_path_t* outline = cairo_copy_path(pen_);

@@ -112,7 +112,7 @@ struct Drawing {
 /// The width of a text as drawn, in pixels, to about a tenth.
 double text_width(std::string_view text, double size, bool bold = false);
 
-/// `text` if it is no wider than `most`, else as much of its beginning as fits before "…"; "" if nothing fits.
+/// `text` if it is at most `most` wide, else as much of its beginning as fits before "…"; "" if nothing fits.
 std::string fitted(std::string_view text, double size, double most, bool bold = false);
 
 /// Breaks the text into lines no wider than `most`: at spaces and ends of lines, and inside words that are wider.

@@ -93,7 +93,7 @@ class RowPainter {
     return field_.x + inset_ + (field_.width - 2 * inset_) * scale_.share(shown);
   }
 
-  // Visits each row with the height of its middle, and assigns what is drawn to its series.
+  // Visits each row with the height of its middle, and assigns the shapes drawn to its series.
   template <class Visit>
   void for_each_row(const Visit& visit) {
     double top = field_.y + gap() / 2;
@@ -158,8 +158,8 @@ double add_row_chart(Drawing& drawing, const Box& room, const RowChart& chart) {
 
 Drawing draw(const RowChart& chart) {
   constexpr double least_width = 760, least_field = 340;
-  const double beside = widest(chart.rows, &ChartRow::name) + width_of_ends(chart) + 8;
-  Drawing drawing{.width = std::max(least_width, beside + least_field + 2 * style::margin), .title = chart.title};
+  const double around_field = widest(chart.rows, &ChartRow::name) + width_of_ends(chart) + 8;
+  Drawing drawing{.width = std::max(least_width, around_field + least_field + 2 * style::margin), .title = chart.title};
   double top = add_title(drawing, style::margin, chart.title);
   if (!chart.verdict.empty()) top = add_text(drawing, top + 4, chart.verdict);
   top = add_legend(drawing, top + 6, legend_of(chart)) + 8;

@@ -29,7 +29,7 @@ Look bar_look(const SeriesLook& look);
 /// Draws the marker around `at`.
 void add_marker(Drawing& drawing, const SeriesLook& look, Position at, const Meaning& meaning = {});
 
-/// Draws a cross at `at`, over what does not count.
+/// Draws a cross at `at`, over a result that does not count.
 void add_cross(Drawing& drawing, Position at);
 
 }  // namespace allreplay

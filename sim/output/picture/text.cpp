@@ -17,7 +17,7 @@ std::string displayable(std::string_view text) {
   while (!text.empty()) {
     const std::size_t length = character_length(text);
     const bool control = length == 1 && (static_cast<unsigned char>(text[0]) < 0x20 || text[0] == 0x7F);
-    // U+FFFE and U+FFFF are no characters either, and XML rejects them.
+    // U+FFFE and U+FFFF are not characters either, and XML rejects them.
     const bool none = length == 3 && (text.substr(0, 3) == "\xEF\xBF\xBE" || text.substr(0, 3) == "\xEF\xBF\xBF");
     clean += length == 0 || control || none ? replacement : text.substr(0, length);
     text.remove_prefix(std::max<std::size_t>(length, 1));

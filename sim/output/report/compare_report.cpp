@@ -89,7 +89,7 @@ std::optional<std::size_t> cheapest_of(const Comparison& comparison) {
   return chosen ? std::optional(places[*chosen]) : std::nullopt;
 }
 
-// The table of a group, followed by what a training takes.
+// The table of a group, followed by the costs of a training.
 ViewTable group_table() {
   ViewTable table = result_table("rows");
   const std::vector<ViewColumn> more = training_columns();

@@ -10,7 +10,7 @@
 
 namespace allreplay {
 
-/// Outcomes of one profile, at least one, with what they are compared by.
+/// Outcomes of one profile, at least one, with the settings in which they differ.
 struct Comparison {
   std::vector<Outcome> outcomes;
   std::vector<ScalingReference> references;  ///< one for each outcome

@@ -1,4 +1,4 @@
-// The report of what failures and checkpoints leave of a job's time.
+// The report of a job's useful time under failures and checkpoints.
 #pragma once
 
 #include "sim/base/core/json_value.hpp"

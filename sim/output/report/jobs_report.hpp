@@ -7,7 +7,7 @@
 
 namespace allreplay {
 
-/// The job that is slowed most; null if no slow-down exceeds rounding and what the job's own jitter explains.
+/// The job that is slowed most; null if no slow-down exceeds rounding and the job's own jitter.
 const JobResult* most_slowed(const JobsResult& result);
 
 /// `found`: the outcome of a search, or null. `each`: with all measured iterations.

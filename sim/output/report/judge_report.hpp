@@ -1,4 +1,4 @@
-// The report of the command `judge`: a measured speed or log compared with what the simulation expects.
+// The report of the command `judge`: a measured speed or log compared with the expected one.
 #pragma once
 
 #include "sim/base/core/json_value.hpp"

@@ -88,7 +88,7 @@ Racer racer_of(const LayoutTrial& trial, std::size_t number) {
   return racer;
 }
 
-// The fastest layout of each framework, with what it takes to run it.
+// The fastest layout of each framework, with the settings that run it.
 JsonValue settings_by_framework(const LayoutAdvice& advice) {
   std::set<std::string> seen;
   auto list = JsonValue::array();

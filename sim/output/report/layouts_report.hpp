@@ -18,7 +18,7 @@ std::string layout_words(const ModelLayout& layout);
 /// settings, estimate (the words that write its profile), run (those that replay it).
 JsonValue layouts_json(const LayoutAdvice& advice, const WinningRule& rule, const Training& training = {});
 
-/// The fastest of these rows with shares of the iteration and marks; how many layouts were tried and skipped; the
+/// The fastest of these rows with shares of the iteration and marks; the numbers of layouts tried and skipped; the
 /// verdict; the settings of each framework's fastest; notes.
 JsonValue layouts_document(const LayoutAdvice& advice, const LayoutSearch& search, const Training& training = {});
 

@@ -57,7 +57,7 @@ constexpr NoteSentence sentences[] = {
     {"not measured", "note: the times of {profile} are {origin}, not measured"},
     {"activations do not fit",
      "note: the activations do not fit into the device's memory (fewer samples at a time, or --recompute)"},
-    {"speed without group", "note: speeds are without what the GPUs of a group send each other inside layers"},
+    {"speed without group", "note: speeds are without the communication of groups inside layers"},
     {"slow computation", "*: includes slower computation (events, stragglers, jitter)"},
     {"one phase",
      "note: measured for less than an iteration of {longest} ({iteration_s}), so only in one phase of it: {jobs} (to "

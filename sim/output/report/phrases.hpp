@@ -17,7 +17,7 @@ std::string workers_text(std::int64_t least, std::int64_t most);  ///< "8 worker
 /// Returns "a, b and c" or "a, b and 4 more"; with semicolons if a name contains a comma outside parentheses.
 std::string listed(std::vector<std::string> names, std::size_t most = 5);
 
-/// Returns how many decimals a rate is shown with: more for small rates.
+/// Returns the number of decimals with which a rate is shown: more for small rates.
 int rate_decimals(double per_second);
 
 /// Returns "5441.0 samples/s", or "85.0 micro-batches/s" if samples are unknown.

@@ -68,7 +68,7 @@ JsonValue row_json(const Advice& advice, const WinningRule& rule, const Training
   return json;
 }
 
-// A verdict with what it takes to run the winner.
+// A verdict with the settings that run the winner.
 JsonValue advice_json(const std::vector<const Advice*>& ranked, std::size_t tied, const WinningRule& rule) {
   std::vector<Racer> racers;
   for (const Advice* one : ranked) racers.push_back(racer_of(one->tuned, name_of(*one)));
@@ -210,7 +210,7 @@ void add_advice(View& view, const std::string& key, const std::string& heading, 
   add(ViewText{"To replay it: `allreplay run {KEY/run:words}`."});
 }
 
-// The table with the columns on what a training takes, before the last `after` ones.
+// The table with the columns on the costs of a training, before the last `after` ones.
 ViewTable with_training(ViewTable table, std::ptrdiff_t after = 0) {
   const std::vector<ViewColumn> more = training_columns();
   table.columns.insert(table.columns.end() - after, more.begin(), more.end());

@@ -1,4 +1,4 @@
-// Names scenarios by what distinguishes them, and by what they have in common.
+// Names scenarios by the properties in which they differ, and by those that they share.
 #pragma once
 
 #include <functional>

@@ -99,7 +99,7 @@ Racer racer_of(const ResultRow& row) {
           .doubted_equal_work_s = row.doubted_s ? std::optional(*row.doubted_s / row.batches) : std::nullopt};
 }
 
-// Names a group by what its rows share: "resnet50_k80_b16 on k80-10gbe, ring".
+// Names a group by the settings that its rows share: "resnet50_k80_b16 on k80-10gbe, ring".
 std::string name_of(const SweepResult& result, const ResultGroup& group) {
   const ResultRow& first = result.rows[group.rows.front()];
   const bool one_collective = std::all_of(group.rows.begin(), group.rows.end(), [&](std::size_t row) {

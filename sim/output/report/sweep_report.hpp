@@ -13,6 +13,6 @@ JsonValue sweep_document(const SweepResult& result, bool with_rows = true);
 
 ViewTable sweep_table();           ///< the rows
 const View& sweep_table_view();    ///< what all rows share, and the rows
-const View& sweep_verdict_view();  ///< who wins, and the notes
+const View& sweep_verdict_view();  ///< the winners, and the notes
 
 }  // namespace allreplay

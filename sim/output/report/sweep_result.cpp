@@ -183,7 +183,8 @@ NamedValues distinctions_of(const SweepResult& result, std::size_t index, bool c
 void name_series(SweepResult& result, const ResultGroup& group, bool coded) {
   std::map<std::string, std::size_t> rows;                                   // with this head
   std::map<std::pair<std::string, std::string>, std::set<std::string>> all;  // head and distinction: its values
-  std::map<std::pair<std::string, std::string>, std::size_t> given;          // likewise: how many rows have it
+  std::map<std::pair<std::string, std::string>, std::size_t>
+      given;  // head and distinction: the number of rows that have it
   for (const std::size_t index : group.rows) {
     const std::string head = head_of(result.rows[index]);
     ++rows[head];

@@ -41,7 +41,7 @@ using Rows = std::vector<std::size_t>;  ///< indices of SweepResult::rows
 /// Competing rows with the same number of workers.
 struct Race {
   Rows rows;                ///< rows that fit into memory, the winner first
-  std::size_t tied = 0;     ///< how many of the first rows tie with the winner
+  std::size_t tied = 0;     ///< the number of leading rows that tie with the winner
   bool per_sample = false;  ///< numbers of samples differ, so rows are compared by samples per second
   std::int64_t nodes = 0;   ///< 0: not known
 };
@@ -71,8 +71,8 @@ struct RelativeEfficiency {
   std::int64_t reference_workers = 1;
 };
 
-/// Returns the relative efficiency of each row. If the table is no sweep's CSV, it is the column `efficiency`, relative
-/// to one worker. Throws InputError.
+/// Returns the relative efficiency of each row. For a table that is not a sweep's CSV, that is the column `efficiency`,
+/// relative to one worker. Throws InputError.
 std::vector<RelativeEfficiency> relative_efficiencies(const ResultTable& table);
 
 /// Reads the CSV of `allreplay sweep --out`. Unknown columns are kept as text. Throws InputError.

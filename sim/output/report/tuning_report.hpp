@@ -14,7 +14,7 @@ JsonValue tuning_json(const Tuning& tuning);
 JsonValue tuning_document(const Tuning& tuning);
 const View& tuning_view();  ///< of tuning_document()
 
-/// The trials as CSV: what the tuning is of, a column for each option, iteration_s and best_so_far_s.
+/// The trials as CSV: the columns that identify the tuning, a column for each option, iteration_s and best_so_far_s.
 std::string tuning_csv(const Tuning& tuning);
 
 }  // namespace allreplay

@@ -22,8 +22,8 @@ struct OutcomeGroup {
 /// there are both.
 std::vector<OutcomeGroup> groups_of(const std::vector<Outcome>& outcomes, const WinningRule& rule, bool by_offer);
 
-/// The outcomes of a group that compete, ranked: those of one number of workers and one fidelity, which nobody can
-/// choose to run. By rising number of workers, then in the order of the fidelities.
+/// The outcomes of a group that compete, ranked: those with one number of workers and one fidelity, since users cannot
+/// choose between these. By rising number of workers, then in the order of the fidelities.
 std::vector<Ranking> races(const std::vector<Outcome>& outcomes, const WinningRule& rule, const OutcomeGroup& group);
 
 /// True if iterations of a race have different numbers of samples, so that samples per second compare them.

@@ -136,7 +136,7 @@ class Place {
  private:
   const Value& document_;
   const Value& item_;
-  std::set<std::string>* read_;  // the keys that had values; null if nobody asks
+  std::set<std::string>* read_;  // the keys that had values; null if they are not needed
 };
 
 // The format for values in the unit that an item states.

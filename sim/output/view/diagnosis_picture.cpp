@@ -29,7 +29,7 @@ Look waiting_look() {
   return {.fill = colour(0xF4F4F4), .hatch = Hatch::Rising, .hatch_colour = style::faint_ink, .line = style::grid};
 }
 
-// Ops that are drawn alike.
+// Ops with the same look.
 struct OpLook {
   const char* name;
   Colour fill;
@@ -187,7 +187,7 @@ Drawing workers_picture(const Diagnosis& known) {
     }
   }
   drawing.add(Rectangle{map, {.line = style::faint_ink}, {}});
-  double free_from = 0;  // rows without room for numbers: names beside the slow ones, as far as they do not touch
+  double free_from = 0;  // rows without room for numbers: the names next to the slow ones, as far as they do not touch
   for (std::uint32_t replica = 0; replica < graph.replicas && height < 14; ++replica) {
     const double y = map.y + (replica + 0.5) * height + 4, slowest = slowest_of(known, replica);
     if (slowest < straggling || y < free_from) continue;

@@ -29,7 +29,7 @@ class DiagnosisTrace {
     for (std::size_t step = 0; step < known_.job.steps.size(); ++step) {
       const double* own = known_.durations.own.data() + step * graph.ops.size();
       const ReplayedStep replayed = replay_step(known_.job, step, [own](std::uint32_t op) { return own[op]; });
-      // Steps that follow each other stay as far apart as they were.
+      // Consecutive steps keep their distance in time.
       if (step > 0 && !known_.job.sharded.empty() && !known_.job.sharded[step].chained_gap.empty())
         start = before + known_.job.sharded[step].ahead;
       before = start;

@@ -62,7 +62,7 @@ class JobsTrace {
     name("process_name", process, 0, job.name);
     for (std::size_t c = 0; c < job.classes.size(); ++c) {
       name("thread_name", process, c, class_name(job, c));
-      if (unrolled.beside) name("thread_name", process, codec_thread(job, c), "codec, " + class_name(job, c));
+      if (unrolled.separate_codec) name("thread_name", process, codec_thread(job, c), "codec, " + class_name(job, c));
     }
     std::vector<Threads> lanes(job.plan.lanes.size());
     std::vector<std::vector<std::size_t>> threads(lanes.size());
@@ -71,7 +71,7 @@ class JobsTrace {
         const Label& label = unrolled.labels[id];
         const Span& span = replay.spans[id];
         if (is_on_stream(label.kind)) {
-          const bool codec = unrolled.beside && is_codec(label.kind);
+          const bool codec = unrolled.separate_codec && is_codec(label.kind);
           slice(work_name(job, label), process, codec ? codec_thread(job, label.worker_class) : label.worker_class,
                 span.start, span.end, replay.number + 1);
         } else if (label.kind == Activity::Transfer) {

@@ -159,8 +159,8 @@ class LinksPicture {
         Rectangle{frame(part), {.line = colour(0xAAAAAA), .width = 1}, {"part", fmt::format("×{}", part.count)}});
   }
 
-  // Writes the count of equal parts below the workers, where no link is in the way; if it contains other parts, at its
-  // upper edge.
+  // Writes the count of equal parts below the workers if no link is in the way; if the part contains other parts, at
+  // its upper edge.
   void add_count(const EqualParts& part) {
     const Box box = frame(part);
     const double y = depth(part) == 0 ? box.bottom() - 4 : box.y + 4;

@@ -8,7 +8,7 @@
 
 namespace allreplay {
 
-/// Returns "WFBP" for wfbp; names that are no strategy's are returned unchanged.
+/// Returns "WFBP" for wfbp; names that are not strategies are returned unchanged.
 std::string strategy_label(std::string_view name);
 
 /// Returns an index for series_look() for each series: the strategy's own if `called` gives a strategy that name; the

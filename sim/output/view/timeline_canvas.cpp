@@ -41,7 +41,7 @@ void DrawnIteration::set_times() {
     starts.push_back(to_seconds(episode.timeline.spans[outcome.result.unrolled.lead_in(c)].end));
     ends.push_back(at(rows.streams[c].bars.back().end));
   }
-  // A mark draws nothing, but what comes after it may wait for a transfer.
+  // A mark draws nothing, but the work after it may wait for a transfer.
   const std::vector<Label>& labels = outcome.result.unrolled.labels;
   for (TaskId task = 0; task < labels.size(); ++task)
     if (labels[task].kind == Activity::Mark)

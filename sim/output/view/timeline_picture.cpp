@@ -80,11 +80,12 @@ Drawing timeline_picture(const std::vector<Outcome>& outcomes) {
     for (const TimelineRow& row : one.rows.network) longest = std::max(longest, one.at(row.bars.back().end));
     for (const TimelineRow& row : one.rows.streams) names = std::max(names, text_width(row.name, 10));
   }
-  const double left = style::margin + std::min(names, 190.0) + 8, beside = left + style::margin + next_iteration_width;
+  const double left = style::margin + std::min(names, 190.0) + 8,
+               around_field = left + style::margin + next_iteration_width;
   double wanted = 0;
   for (const DrawnIteration& one : timelines) wanted = std::max(wanted, scale_of_passes(one));
-  const double page = std::clamp(beside + wanted * longest, timeline_page_width, widest_timeline_page);
-  const Box field{left, 0, page - beside, 0};
+  const double page = std::clamp(around_field + wanted * longest, timeline_page_width, widest_timeline_page);
+  const Box field{left, 0, page - around_field, 0};
   const double scale = field.width / longest;
 
   Drawing drawing{.width = page, .title = apart_names.title()};

@@ -91,7 +91,7 @@ class RowMaker {
         lanes_(unrolled_.lanes) {}
 
   TimelineRows make() {
-    rows_.streams.resize(unrolled_.beside ? 2 * unrolled_.classes : unrolled_.classes);
+    rows_.streams.resize(unrolled_.separate_codec ? 2 * unrolled_.classes : unrolled_.classes);
     add_streams();
     if (result_.plan.pipeline) add_passes();
     if (unrolled_.pairs) add_exchanges();
@@ -113,7 +113,7 @@ class RowMaker {
   const Span& span(TaskId task) const { return episode_.timeline.spans[task]; }
   const Label& label(TaskId task) const { return unrolled_.labels[task]; }
   bool on_stream(TaskId task) const { return is_on_stream(label(task).kind); }
-  // True if a work makes what is sent: not for gathers, nor for computations in lanes.
+  // True if a work produces the data that is sent: not for gathers, nor for computations in lanes.
   bool is_made_by_work(std::size_t transfer) const {
     const Transfer& one = result_.plan.transfers[transfer];
     return one.travels() && one.op != CollectiveOp::AllGather;
@@ -153,7 +153,7 @@ class RowMaker {
     std::vector<std::vector<TaskId>> tasks(rows_.streams.size());  // by row
     for (TaskId task = 0; task < unrolled_.labels.size(); ++task) {
       if (!on_stream(task)) continue;
-      tasks[label(task).worker_class + (is_codec(label(task).kind) && unrolled_.beside ? unrolled_.classes : 0)]
+      tasks[label(task).worker_class + (is_codec(label(task).kind) && unrolled_.separate_codec ? unrolled_.classes : 0)]
           .push_back(task);
     }
     for (std::size_t row = 0; row < tasks.size(); ++row) {

@@ -16,7 +16,7 @@ struct Bar {
   std::uint32_t micro_batch = 0;    ///< from 0
   Bytes bytes = 0;                  ///< for collectives: bytes sent, after compression
   Time ready{0}, start{0}, end{0};  ///< on the common clock of all iterations
-  bool in_pair = false;             ///< of one of two passes that run beside each other (WorkPair)
+  bool in_pair = false;             ///< belongs to one of two passes that run concurrently (WorkPair)
 };
 
 struct TimelineRow {

@@ -15,7 +15,7 @@ namespace allreplay {
 struct TorusGrid {
   std::size_t across = 0, down = 1, slabs = 1;
   std::size_t abreast = 1;  ///< slabs side by side
-  double step = 0;          ///< between neighbours, in pixels; 0 if there is no room or it is no torus
+  double step = 0;          ///< between neighbours, in pixels; 0 if there is no room or it is not a torus
 
   TorusGrid(const TopologySpec& spec, double width);
 

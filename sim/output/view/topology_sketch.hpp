@@ -1,4 +1,4 @@
-// Reduces a topology to what a picture can show: rows from the workers up, with equal parts drawn once.
+// Reduces a topology to a size that a picture can show: rows from the workers up, with equal parts drawn once.
 #pragma once
 
 #include <cstdint>
@@ -45,8 +45,8 @@ struct Sketch {
   std::vector<EqualParts> parts;
 };
 
-/// The most spots in each row: `in_a_row`, or `crowded` if that many cannot be avoided; `alone` if there is a single
-/// row.
+/// The largest number of spots in a row: `in_a_row`, or `crowded` if that many cannot be avoided; `alone` if there is a
+/// single row.
 struct SketchLimits {
   std::size_t in_a_row = 32, crowded = 64, alone = 96;
 };

@@ -259,8 +259,8 @@ class Writer {
   }
 
   void write_memory(const MemoryPoint& point, int process) {
-    const bool alike = result_.classes.size() == 1 || result_.plan.pipeline;
-    write_counter(alike ? "memory" : "memory of the worker that needs the most", process, point.at,
+    const bool one_class = result_.classes.size() == 1 || result_.plan.pipeline;
+    write_counter(one_class ? "memory" : "memory of the worker that needs the most", process, point.at,
                   {"bytes", json(std::llround(point.bytes))});
   }
 

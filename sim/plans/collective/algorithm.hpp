@@ -63,8 +63,8 @@ struct Algorithm {
   // The option on which its closed form, or its messages, depend, as users name it; "" if none.
   std::string_view option;
   std::string_view message_option;
-  /// The coefficients for N >= 2 workers; log N is real-valued if N is no power of two. Null, like `rounds`, for
-  /// nccl, which has a cost model of its own (nccl.hpp).
+  /// The coefficients for N >= 2 workers; log N is real-valued if N is not a power of two. Null, like `rounds`, for
+  /// nccl, which has its own cost model (nccl.hpp).
   std::function<Coefficients(double workers, const CollectiveOptions& options)> coefficients;
   /// The closed form on nodes of several workers; null if there is none.
   TransferCost (*on_nodes)(const NodeSymbols& symbols) = nullptr;

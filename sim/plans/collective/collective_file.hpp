@@ -18,7 +18,7 @@ struct CollectiveFile {
 /// a round, or a rank lacks its result at the end. The algorithm's functions throw it for other numbers of workers.
 std::shared_ptr<const CollectiveFile> read_collective(const Json& json);
 
-/// True if a collective's name is that of a file.
+/// True if `collective` refers to a file, not to a built-in algorithm.
 bool names_a_file(std::string_view collective);
 
 }  // namespace allreplay

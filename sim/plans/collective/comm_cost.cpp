@@ -236,7 +236,7 @@ void require_usual_routes(const Network& network, std::int64_t workers) {
       fmt::format("has routes {} of {:.4g} us, but NCCL's start-ups in alpha-beta contain no more than {:.4g} us",
                   far_inside ? "inside a host" : "between hosts", (far_inside ? inside : between) * 1e6,
                   (far_inside ? longest.inside : longest.between) * 1e6),
-      "--fidelity fluid or message, which add what is beyond; or shorter latencies, and the rest as alpha");
+      "--fidelity fluid or message, which add the excess; or shorter latencies, with the rest in alpha");
 }
 
 // True if NCCL runs on the hosts of a topology.

@@ -7,8 +7,8 @@
 namespace allreplay {
 
 /// A family of equal groups of workers that run the same collective simultaneously, each within itself. A group has
-/// `ranks` workers, `stride` apart; the `repeats` groups cover all workers, or a range that starts at `first`. A value
-/// of 0 is open: it follows from the number of workers (see of()).
+/// `ranks` workers, every `stride`-th one; the `repeats` groups cover all workers, or a range that starts at `first`. A
+/// value of 0 is open: it follows from the number of workers (see of()).
 struct Group {
   std::int64_t ranks = 0;
   std::int64_t stride = 1;

@@ -20,7 +20,7 @@ Rounds among_groups(const std::vector<Rounds>& kinds, std::vector<std::uint32_t>
     std::vector<decltype(Round::sends)> inner;
     if (const auto pairs = std::exchange(result.rounds[number].all_pairs, nullptr))
       result.rounds[number].wall = pairs->is_wall();
-    result.rounds[number].alike.reset();
+    result.rounds[number].uniform.reset();
     for (const Rounds& kind : kinds)
       inner.push_back(number < kind.rounds.size() ? kind.rounds[number].sends : [](auto&&...) {});
     result.rounds[number].sends = [=, inner = std::move(inner)](Rank from, std::int64_t turn, std::vector<Send>& out) {
@@ -71,7 +71,7 @@ Rounds among_part(const Rounds& one, const Group& group, Rank all) {
   result.channels = one.channels * static_cast<std::uint32_t>(group.repeats);
   for (Round& round : result.rounds) {
     round.all_pairs = nullptr;
-    round.alike.reset();
+    round.uniform.reset();
     round.sends = [group, channels = one.channels, inner = round.sends](Rank from, std::int64_t turn,
                                                                         std::vector<Send>& out) {
       const auto seat = seat_of(from, group);

@@ -167,7 +167,7 @@ NcclPrice nccl_price(const Network& levels, const Call& call, std::int64_t worke
 NcclPrice::NcclPrice(const Network& network, const NodeLayout& layout, CollectiveOp op)
     : setup_(*network.nccl), op_(op), workers_(static_cast<double>(layout.workers)) {
   // Groups that share a node share its ports.
-  const double rails = static_cast<double>(network.node->rails) / static_cast<double>(layout.beside);
+  const double rails = static_cast<double>(network.node->rails) / static_cast<double>(layout.sharing);
   const double inside = 1e-9 / *network.node->beta, outside = 1e-9 * rails / *network.beta;
   nodes_ = static_cast<double>(layout.nodes);
   per_node_ = workers_ / nodes_;

@@ -312,7 +312,7 @@ Rounds bml_rounds(std::int64_t n, std::int64_t levels, CollectiveOp op) {
   // In every step the threads together use all switches of all levels.
   const auto step = [&](std::int64_t w, bool reduce) {
     append(result, 1, exchange(w, reduce));
-    result.rounds.back().alike = {.pieces = power[levels - 1 - w], .reduce = reduce};
+    result.rounds.back().uniform = {.pieces = power[levels - 1 - w], .reduce = reduce};
   };
   if (op != CollectiveOp::AllGather)
     for (std::int64_t w = 0; w < levels; ++w) step(w, true);

@@ -38,13 +38,13 @@ struct AllPairs {
   std::vector<Rank> from, to;
   bool reduce = false;
 
-  /// True if there are more messages than senders, and than receivers: then all ranks are done at about the same time.
+  /// True if messages outnumber both senders and receivers: then all ranks end at about the same time.
   bool is_wall() const;
 };
 
-/// States that the messages of a round have the same number of pieces and the same `reduce`. Two consecutive rounds
-/// that state this send between the same ranks.
-struct Alike {
+/// States that all messages of a round have the same number of pieces and the same `reduce`. If two consecutive rounds
+/// state it, both send between the same pairs of ranks.
+struct Uniform {
   std::int64_t pieces = 1;
   bool reduce = false;
 };
@@ -62,7 +62,7 @@ struct Round {
   /// the turn, not the receivers and the sizes.
   std::function<void(Rank from, std::int64_t turn, std::vector<Send>& out)> sends;
   std::shared_ptr<const AllPairs> all_pairs = nullptr;   ///< describes `sends`, if it has this form
-  std::optional<Alike> alike = std::nullopt;             ///< describes `sends`, if it has this form
+  std::optional<Uniform> uniform = std::nullopt;         ///< describes `sends`, if it has this form
   std::optional<InSwitches> in_switches = std::nullopt;  ///< replaces messages between ranks
   bool wall = false;                                     ///< for several groups: AllPairs::is_wall() in each of them
 };
@@ -73,14 +73,14 @@ struct Rounds {
   double piece_share = 1;  ///< a piece's fraction of the block's bytes
   std::uint32_t streams = 1;
   std::uint32_t channels = 0;
-  bool reduction_costs = true;  ///< false if γ does not apply: merging sparse selections is no plain sum
+  bool reduction_costs = true;  ///< false if γ does not apply: merging sparse selections is not a plain sum
   std::vector<Round> rounds;
 
   /// The number of rounds, counting every repetition.
   std::int64_t length() const;
 };
 
-/// The rounds `one` in all groups of ranks that are `stride` apart. REQUIRES: stride · one.ranks divides `all`.
+/// The rounds `one` in all groups of ranks with distance `stride`. REQUIRES: stride · one.ranks divides `all`.
 Rounds among_groups(Rounds one, Rank all, Rank stride);
 
 /// The same if the groups lie in nodes differently: group j, in the order of first ranks, sends `kinds[kind_of[j]]`.

@@ -22,11 +22,11 @@ NodeSymbols symbols_of(const NodeLayout& layout, const TwoLevels& levels, const 
   s.b_i = levels.beta_in;
   s.a_o = levels.alpha_out;
   s.b_o = levels.beta_out;
-  s.c = static_cast<double>(layout.beside);
+  s.c = static_cast<double>(layout.sharing);
   s.r = static_cast<double>(levels.rails);
-  s.h = ceil_div(layout.beside * layout.per_node, levels.rails);
-  s.h_last = ceil_div(layout.beside * layout.last, levels.rails);
-  s.flows = ceil_div(layout.beside, levels.rails);
+  s.h = ceil_div(layout.sharing * layout.per_node, levels.rails);
+  s.h_last = ceil_div(layout.sharing * layout.last, levels.rails);
+  s.flows = ceil_div(layout.sharing, levels.rails);
   // r rings leave a node of q workers through min(r, q) of its ports.
   s.ring_share = s.c * (layout.full() ? 1 : ceil_div(levels.rails, std::min(levels.rails, layout.last))) / s.r;
   s.log_g = std::log2(s.g);
@@ -102,7 +102,7 @@ NodeLayout layout_on(std::int64_t workers, std::int64_t ranks, std::int64_t stri
     layout.nodes = std::max(layout.nodes, static_cast<std::int64_t>(group.size()));
     for (const NodeShare& share : group) {
       layout.per_node = std::max(layout.per_node, share.ranks);
-      if (group.size() > 1) layout.beside = std::max(layout.beside, ++crossing[share.node]);
+      if (group.size() > 1) layout.sharing = std::max(layout.sharing, ++crossing[share.node]);
     }
   }
   layout.last = layout.per_node;

@@ -18,7 +18,7 @@ struct NodeLayout {
   std::int64_t nodes = 1;     ///< n
   std::int64_t per_node = 1;  ///< g, the most workers in one node
   std::int64_t last = 1;      ///< q, the workers in the last node
-  std::int64_t beside = 1;    ///< c, the simultaneous collectives of this kind that share a node (shard groups)
+  std::int64_t sharing = 1;   ///< c, the simultaneous collectives of this kind that share a node (shard groups)
 
   bool full() const { return last == per_node; }
 };
@@ -26,8 +26,8 @@ struct NodeLayout {
 /// All `workers` in nodes of `node_workers`; a single node if they fit.
 NodeLayout layout_of(std::int64_t workers, std::int64_t node_workers);
 
-/// The number of groups of `hierarchical` among `ranks` ranks that are `stride` apart, if `together` consecutive
-/// workers share a node: one group per node, or 1 if they do not fill nodes.
+/// The number of groups of `hierarchical` among `ranks` ranks with distance `stride`, if `together` consecutive workers
+/// share a node: one group per node, or 1 if they do not fill nodes.
 std::int64_t hierarchy_groups(std::int64_t ranks, std::int64_t stride, std::int64_t together);
 
 /// The number of a group's ranks in a node.
@@ -35,7 +35,7 @@ struct NodeShare {
   std::int64_t node = 0, ranks = 0;
 };
 
-/// Divides `workers` into groups of `ranks` workers that are `stride` apart. Returns for each group, in the order of
+/// Divides `workers` into groups of `ranks` workers with distance `stride`. Returns for each group, in the order of
 /// first workers, the nodes in which it has ranks, in order.
 std::vector<std::vector<NodeShare>> groups_by_node(std::int64_t workers, std::int64_t ranks, std::int64_t stride,
                                                    std::int64_t node_workers);
@@ -54,7 +54,8 @@ struct TwoLevels {
   std::int64_t rails = 1;
 };
 
-/// a (s) and the part of b that is no reduction (s/B); γ's coefficient, if it differs from that of one level.
+/// a (s) and the part of b that does not belong to the reduction (s/B); γ's coefficient, if it differs from that of one
+/// level.
 struct TransferCost {
   double a = 0, b = 0;
   std::optional<double> gamma = std::nullopt;

@@ -58,7 +58,7 @@ struct Degrees {
   Group context(std::int64_t rank = 0) const { return family(cp, tp, rank); }
   Group expert(std::int64_t rank = 0) const { return family(ep, tp, rank); }
   Group gradients(std::int64_t rank = 0) const { return family(gradient_workers(), tp, rank); }
-  /// Workers that hold the same experts: E apart among those that sum their gradients.
+  /// Workers that hold the same experts: every E-th one among those that sum their gradients.
   Group expert_gradients(std::int64_t rank = 0) const { return family(gradient_workers() / ep, tp * ep, rank); }
   /// Pairs each worker of one pipeline rank with the worker at the same position of another.
   Group pairs(std::int64_t from, std::int64_t to) const {

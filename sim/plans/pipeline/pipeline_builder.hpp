@@ -33,8 +33,8 @@ class PipelineBuilder {
   std::uint32_t add_gather(const RankProgram& rank, std::uint32_t block, std::uint32_t lane);
 
   void gate(const PlanPoint& before, const PlanPoint& after, bool next = false);
-  /// Makes `after` wait for the action that ends with the work at `place`, and what runs beside it, and, if that is the
-  /// program's last work, for the rank's last exchange.
+  /// Makes `after` wait for the action that ends with the work at `place`, for the action paired with it, if any, and,
+  /// if that is the program's last work, for the rank's last exchange.
   void gate_after_action(const RankProgram& rank, std::uint32_t place, const PlanPoint& after);
   /// Makes `after` wait for the work at `place` and, if that is the program's last one, for the rank's last exchange.
   void gate_after_work(const RankProgram& rank, std::uint32_t place, const PlanPoint& after);

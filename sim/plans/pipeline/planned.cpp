@@ -115,7 +115,7 @@ class PipelineCoverage {
     return wrong_tied();
   }
 
-  /// Returns what the send delivers; none if no pass of its receiver waits for it.
+  /// Returns the data that the send delivers; none if no pass of its receiver waits for it.
   std::optional<Delivery> delivery(std::uint32_t index) const {
     const auto [from, to] = pair_of(plan_.transfers[index]);
     const auto place = gates_.read(index, to, false);

@@ -10,7 +10,8 @@
 namespace allreplay {
 
 /// Recovers the pipeline that the plan's programs run, action by action. Throws InputError at `place`, the plan's file,
-/// if a program is no row of actions on the plan's chunks, or the rows are no schedule. REQUIRES: plan.pipeline.
+/// if a program does not consist of actions on the plan's chunks, or the rows are not a valid schedule. REQUIRES:
+/// plan.pipeline.
 Pipeline pipeline_of(const Plan& plan, const Degrees& degrees, const Profile& profile, const SourceLocation& place);
 
 /// Returns the first error in a pipeline's plan, or none. In a correct plan each chunk receives its activations and

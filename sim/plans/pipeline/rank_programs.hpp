@@ -29,7 +29,7 @@ struct Placed {
 /// A gradient pass of a chunk.
 struct GradientPass {
   std::uint32_t chunk = 0, micro_batch = 0;
-  std::uint32_t number = 0;  ///< among the gradient passes of its chunk
+  std::uint32_t number = 0;  ///< its index among the gradient passes of its chunk
   std::uint32_t action = 0;  ///< index in the row
   Activity kind = Activity::Backward;
   bool last = false;  ///< the chunk's last gradient pass

@@ -106,7 +106,7 @@ ActionRows one_forward_one_backward(const ScheduleRequest& request) {
   });
 }
 
-// G: how many micro-batches a rank runs on one chunk before it continues with its next chunk.
+// G: the number of micro-batches that a rank runs on one chunk before it continues with its next chunk.
 std::int64_t group_size(const ScheduleRequest& request) {
   const std::int64_t rounds = std::max<std::int64_t>(1, request.micro_batches / request.ranks);
   return request.microbatch_group.value_or(request.micro_batches / rounds);

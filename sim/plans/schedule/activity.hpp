@@ -19,7 +19,7 @@ enum class Activity : std::uint8_t {
   Update,        ///< the optimizer step, of a layer or of everything
   HostStep,      ///< the host's part of a step, after the update, in which the GPU waits (with_host_step())
   CopyOut,       ///< copies a gathered block from the gather's buffer to where the layers read it
-  CopyOutAgain,  ///< likewise, for the backward pass
+  CopyOutAgain,  ///< the same for the backward pass
   CopyIn,        ///< copies a block's gradients to the buffer of a reduction
   Dequantise,    ///< converts a block that arrived quantised; also as part of a reduction (Transfer::computes)
   NewtonSchulz,  ///< Muon's update of the matrices in a block; also on its owner (Transfer::computes)
@@ -30,14 +30,14 @@ enum class Activity : std::uint8_t {
   Decode,
   Codec,     ///< in pictures: encoding and decoding in one task
   Quantise,  ///< before a transfer, in its lane (Transfer::computes)
-  // Transfers. Tasks are all of kind Transfer; pictures tell the operations apart if the plan shards:
+  // Transfers. Tasks are all of kind Transfer; pictures distinguish the operations if the plan shards:
   Transfer,
   AllReduce,
   ReduceScatter,
   AllGather,
   AllToAll,
   Send,
-  Exchange,  ///< tokens to their experts or back, beside the computing of another micro-batch
+  Exchange,  ///< tokens to their experts or back, during the computation of another micro-batch
   // Tasks of a replay that only wait:
   LeadIn,   ///< the delay of a class of workers after the earliest one
   Tick,     ///< the wait of a transfer for its lane's tick
@@ -57,7 +57,7 @@ struct ActivityRow {
   Activity value;
   std::string_view name;         ///< in plan files and in Python
   std::string_view title = "";   ///< in pictures and traces; "": the name
-  std::string_view action = "";  ///< in rows of schedules; "": it is no action
+  std::string_view action = "";  ///< in rows of schedules; "": it is not an action
 };
 
 inline constexpr ActivityRow activity_rows[] = {

@@ -41,12 +41,12 @@ struct CodecOptions {
 struct Codec {
   std::string_view name;
   std::string_view summary;
-  std::string_view sent;        ///< exactly what is sent of a gradient x of n elements
+  std::string_view sent;        ///< exact description of the payload for a gradient x of n elements
   std::string_view size;        ///< its size in bytes, as a formula
   std::string_view option;      ///< the option in CodecOptions that the size depends on; "" if none
   std::string_view collective;  ///< the collective that carries it; "": the cluster's all-reduce
   bool feedback = false;        ///< error feedback: decodes its own payload to keep the error for the next iteration
-  /// Returns the size of one worker's payload for so many elements (> 0).
+  /// Returns the size of one worker's payload for this number of elements (> 0).
   Bytes (*wire_bytes)(double elements, const CodecOptions& options) = nullptr;
 };
 
@@ -113,8 +113,8 @@ class Compression {
   double slowdown_;
 };
 
-/// The cost that planners see: the time on the network of a block with so many bytes of gradients, compressed or not.
-/// `tensors`: the number of tensors that are launched with the block.
+/// The cost that planners see: the time on the network of a block whose gradients have this many bytes, compressed or
+/// not. `tensors`: the number of tensors that are launched with the block.
 class BlockCost {
  public:
   // Not explicit: a CommCost is a cost without compression.

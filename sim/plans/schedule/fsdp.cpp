@@ -128,8 +128,8 @@ namespace {
 // The parts that FSDP1 and FSDP2 share.
 class Fsdp {
  public:
-  // `root`: by unit, true if it is part of the root. `flat`: a unit is one flat parameter, so that frozen tensors
-  // beside others have gradients, too.
+  // `root`: by unit, true if it is part of the root. `flat`: a unit is one flat parameter, so that frozen tensors in a
+  // unit with trained ones have gradients, too.
   Fsdp(std::string_view name, const PlanRequest& request, Reshard default_value, std::vector<Unit> units,
        const std::vector<bool>& root, bool flat)
       : request_(request),

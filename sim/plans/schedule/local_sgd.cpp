@@ -81,7 +81,7 @@ class LocalSteps {
     return blocks;
   }
 
-  // Full buckets of so many bytes of parameters, tensors being cut; the last is short.
+  // Full buckets of this many bytes of parameters, tensors being cut; the last one may be smaller.
   std::vector<Block> cut(const Block& all, Bytes size) const {
     const Bytes each = bytes_of_gradient(profile_);
     const auto parameter = static_cast<double>(each) * profile_.parameter_share();

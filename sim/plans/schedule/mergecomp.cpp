@@ -41,7 +41,7 @@ class Partitions {
     const Time ready = list_[end - 1].ready, ready_before = before.end == 0 ? Time(0) : list_[before.end - 1].ready;
     const auto& codec = cost_.compression();
     const Time work = codec ? add(codec->encode(bytes), codec->decode(bytes)) : Time(0);
-    const Time start = beside() ? std::max(before.encoded, ready) : add(before.encoded, ready - ready_before);
+    const Time start = has_codec_stream() ? std::max(before.encoded, ready) : add(before.encoded, ready - ready_before);
     const Time encoded = add(start, work);
     return {encoded, add(std::max(before.arrived, encoded), cost_(bytes, end - before.end)), end, 0};
   }
@@ -103,11 +103,11 @@ class Partitions {
   }
 
  private:
-  bool beside() const { return cost_.compression() && cost_.compression()->stream() == CodecStream::Side; }
+  bool has_codec_stream() const { return cost_.compression() && cost_.compression()->stream() == CodecStream::Side; }
 
   // F for the progress after all groups. Unlike in the paper, the first layers may lack tensors and compute last.
   Time iteration(const Progress& all) const {
-    const Time computed = beside() ? add(list_.back().ready, rest_) : add(all.encoded, rest_);
+    const Time computed = has_codec_stream() ? add(list_.back().ready, rest_) : add(all.encoded, rest_);
     return add(std::max(all.arrived, computed), forward_);
   }
 

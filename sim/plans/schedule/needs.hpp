@@ -18,8 +18,8 @@ struct Need {
   Payload::Kind payload = Payload::Kind::Gradients;
   std::uint32_t micro_batch = 0;  ///< the one whose gradients are reduced, or whose passes read the parameters
   Activity after = Activity::Backward, before = Activity::Update;
-  std::int64_t every = 1;      ///< H: once in so many steps
-  std::int64_t staleness = 0;  ///< s: `before` is that of s steps later
+  std::int64_t every = 1;      ///< H: needed once in this many steps
+  std::int64_t staleness = 0;  ///< s: `before` is the one of s steps later
   bool operator==(const Need&) const = default;
 };
 

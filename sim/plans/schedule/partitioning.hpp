@@ -23,7 +23,7 @@ std::vector<Slice> cut(TensorId tensor, Bytes bytes, Bytes partition);
 /// ByteScheduler (Peng et al., SOSP 2019): slices by layer, those near the input first, `credit` in flight.
 BucketSchedule schedule_bytescheduler(const PlanRequest& request);
 
-/// P3 (Jayarajan et al., MLSys 2019): likewise, with small slices, one at a time.
+/// P3 (Jayarajan et al., MLSys 2019): the same with small slices, one at a time.
 BucketSchedule schedule_p3(const PlanRequest& request);
 
 /// BytePS (Jiang et al., OSDI 2020): slices as they become ready, `credit` in flight; the next iteration waits for all.

@@ -144,7 +144,7 @@ Plan with_host_step(Plan plan) {
     if (whole.empty() && !by_layer.empty()) whole = {by_layer.back()};  // one step, which ends with its last layer
     for (auto place = whole.rbegin(); place != whole.rend(); ++place) insert_host_step(plan, role, *place, true);
     if (!whole.empty()) continue;
-    // Without an update the step waits for what the first forward pass waited for.
+    // Without an update the step waits for the predecessors of the first forward pass.
     const auto first = std::ranges::find_if(
         program, [](const Work& work) { return work.kind == Activity::Forward && work.micro_batch == 0; });
     insert_host_step(plan, role, static_cast<std::uint32_t>(first - program.begin()), false);

@@ -141,7 +141,7 @@ struct ProgramRange {
   std::size_t first = 0, last = 0;
 };
 
-/// A framework's rules for what a worker keeps in memory (docs/sharding.md).
+/// A framework's rules for keeping parameters and gradients in a worker's memory (docs/sharding.md).
 struct MemoryPolicy {
   std::vector<Unit> units;                ///< layers gathered and reduced together; empty: each layer separately
   std::vector<std::uint32_t> root;        ///< indices of units that form one unit, in order; empty, or at least two
@@ -158,9 +158,9 @@ struct MemoryPolicy {
   bool operator==(const MemoryPolicy&) const = default;
 };
 
-/// A forward and a backward action of a pipeline's rank that run as two chains beside each other, so that one computes
-/// while the other exchanges tokens with experts. Both start when the work before the pair has ended; the work after it
-/// starts when both have. Places in the program, where the forward action's works come first.
+/// A forward and a backward action of a pipeline's rank that run concurrently as two chains, so that one computes while
+/// the other exchanges tokens with experts. Both start when the work before the pair has ended; the work after it
+/// starts when both have ended. Places in the program, where the forward action's works come first.
 struct WorkPair {
   std::uint32_t forward = 0, backward = 0;  ///< the first work of each
   std::uint32_t end = 0;                    ///< one past the last work of the backward action
@@ -182,8 +182,8 @@ struct PlannedPipeline {
   std::int64_t tp = 1, cp = 1, ep = 1;   ///< degrees
   std::string schedule;                  ///< its name, only shown
   std::vector<std::int64_t> layers;      ///< by chunk: number of layers
-  Barrier barrier = Barrier::Iteration;  ///< what the first forward pass waits for
-  bool ep_overlap = false;               ///< roles have pairs, in which tokens are exchanged beside computing
+  Barrier barrier = Barrier::Iteration;  ///< the predecessors of the first forward pass
+  bool ep_overlap = false;               ///< roles have pairs, in which token exchange overlaps computing
   bool operator==(const PlannedPipeline&) const = default;
 };
 

@@ -59,10 +59,10 @@ class PlanBuilder {
                  std::uint32_t micro_batch) {
     return add(op, group, payload, lane, micro_batch);
   }
-  /// Appends a computation that reads so many bytes of a block to a lane of add_stream().
+  /// Appends a computation that reads this many bytes of a block to a lane made by add_stream().
   PlanPoint compute(Activity computes, const Payload& payload, WireBytes bytes, std::uint32_t stream,
                     std::uint32_t micro_batch) {
-    plan_.transfers.push_back({.op = CollectiveOp::Send,  // neither reduces nor gathers
+    plan_.transfers.push_back({.op = CollectiveOp::Send,  // a placeholder: it neither reduces nor gathers
                                .group = group_shard,
                                .payload = payload,
                                .bytes = bytes,

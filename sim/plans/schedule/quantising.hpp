@@ -12,8 +12,8 @@ namespace allreplay {
 
 inline constexpr WireType int8_values{.bits = 8}, int4_values{.bits = 4};
 
-/// Returns the format of the fp32 scales of a shard of so many elements that is quantised to int8: their number is the
-/// least s >= elements/8000 for which 8s divides the elements. Returns none if there is no such s, since DeepSpeed
+/// Returns the format of the fp32 scales of a shard of this many elements that is quantised to int8: their number is
+/// the least s >= elements/8000 for which 8s divides the elements. Returns none if there is no such s, since DeepSpeed
 /// cannot quantise such a shard.
 std::optional<WireType> scales_of_shard(std::int64_t elements);
 

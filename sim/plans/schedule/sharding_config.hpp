@@ -24,7 +24,7 @@ struct ShardingConfig {
   std::int64_t delay = 0;  ///< steps from the start of a fragment's average to its use
   bool operator==(const ShardingConfig&) const = default;
 
-  // Each stage shards what the lower ones do, and more.
+  // Each stage shards more than the lower ones.
   bool shards_optimizer() const { return zero >= 1; }
   bool shards_gradients() const { return zero >= 2; }
   bool shards_parameters() const { return zero >= 3; }

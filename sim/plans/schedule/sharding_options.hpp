@@ -17,7 +17,7 @@ struct Wrap {
   By by = By::Default;                     ///< Default: the profile's groups if it has any, else its layers
   Bytes size = 0;                          ///< Size: the smallest size of a unit's parameters
   std::vector<std::uint32_t> begins = {};  ///< Given: the first layer of each unit
-  SourceLocation place;                    ///< of the option, for errors
+  SourceLocation place;                    ///< place of the option, for error messages
 };
 
 /// The units that are freed after their forward pass and gathered again for the backward pass.

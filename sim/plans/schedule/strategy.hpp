@@ -52,7 +52,7 @@ struct StrategyOptions {
   std::optional<Bytes> threshold;        ///< horovod: HOROVOD_FUSION_THRESHOLD; dear: its fusion buffer
   Time cycle{1'000'000'000};             ///< horovod: HOROVOD_CYCLE_TIME (1 ms since 0.21)
   std::optional<Bytes> partition;        ///< size of slices; none: the strategy's default
-  Window credit{.count = 4};             ///< bytescheduler, byteps: limit of what is in flight
+  Window credit{.count = 4};             ///< bytescheduler, byteps: limit on the bytes in flight
   Release release = Release::Layer;      ///< byteps
   PhaseOrder first_phase, second_phase;  ///< us-byte
   std::int64_t groups = 2;               ///< mergecomp: number of groups, Y (MergeComp, section 5.2, recommends 2)
@@ -78,7 +78,7 @@ struct PlanRequest {
 /// The ways in which a user can run a strategy, the simplest first.
 enum class Offered : std::uint8_t {
   Maintained,  ///< by settings of a maintained framework
-  Replaced,    ///< likewise, but PyTorch now has a successor
+  Replaced,    ///< the same, but PyTorch now has a successor
   AsCode,      ///< with research code, or with code to paste
   AsPlan,      ///< only by implementing the plan
 };
@@ -155,7 +155,7 @@ struct Strategy {
   Bytes slices(const Profile& profile, const StrategyOptions& options) const;
 };
 
-/// Returns the names of the strategies that "all" means: those whose iterations update the model alike.
+/// Returns the names of the strategies that "all" means: those whose iterations update the model in the same way.
 std::vector<std::string> names_of_all_strategies();
 
 inline constexpr Bytes most_slices = 1'000'000;   ///< more indicates a wrong unit and would fill the memory

@@ -114,7 +114,7 @@ std::string name_of(const CalibrateArguments& arguments) {
   return arguments.name.empty() ? std::filesystem::path(arguments.cluster_out).stem().string() : arguments.name;
 }
 
-// The two levels before anything is fitted: those of --cluster, or the layout alone.
+// The two levels before anything is fitted: those of --cluster, or only the layout.
 Network levels_of(const Inputs& inputs, const CalibrateArguments& arguments, std::int64_t smallest, bool nccl) {
   const auto node = given_count(arguments.node, "--node"), rails = given_count(arguments.rails, "--rails");
   Network network;

@@ -95,7 +95,7 @@ void add_codec(CommandLine& app) {
   command
       .add_option("--residuals", arguments->residuals,
                   {.name = "RULE", .words = [] { return names_of(residual_rules); }},
-                  "gtopk: conserving (a receiver keeps what it drops) or as-printed (Algorithm 4, line 10)")
+                  "gtopk: conserving (a receiver keeps the entries that it drops) or as-printed (Algorithm 4, line 10)")
       .capture_default_str();
   command.add_option("--seed", arguments->seed, values::number, "seed of all random numbers").capture_default_str();
   command

@@ -67,7 +67,7 @@ void execute(Context& context, const CollectiveArguments& arguments) {
 void add_collective(CommandLine& app) {
   auto arguments = std::make_shared<CollectiveArguments>();
   Command command =
-      app.add_subcommand("collective", "time one collective alone, by message size, as nccl-tests prints it");
+      app.add_subcommand("collective", "time a single collective, by message size, as nccl-tests prints it");
   add_cluster_options(command, arguments->cluster, arguments->cluster_words);
   command.add_option("-n,--workers", arguments->workers, values::number, "number of workers (the cluster file's)");
   command.add_option("--collective", arguments->collective, {"COLLECTIVE", "collectives"},
@@ -93,7 +93,7 @@ void add_collective(CommandLine& app) {
                      "fluid, message: draw the topology, its links coloured by use: FILE.svg, .png or .pdf");
   command.footer(
       "algbw is bytes / time; busbw is the part that a link carries (2(N-1)/N of algbw for an all-reduce).\n"
-      "With --operation the size is the whole buffer: what a rank has after an all-gather, what it has before a "
+      "With --operation the size is that of the whole buffer: of a rank after an all-gather, of a rank before a "
       "reduce-scatter, and all that it sends in an all-to-all.\n"
       "Example:\n  allreplay collective --cluster fat-tree-16 --workers 256 --collective ring --fidelity message "
       "--bytes 1MiB:1GiB:x4");

@@ -84,7 +84,7 @@ struct ScenarioArguments {
   /// True if a cluster was given, by --cluster or by flags that describe one.
   bool has_cluster() const;
 
-  /// `more`, followed by the files that --profile, --cluster and --codec name; "" for what is no file.
+  /// `more`, followed by the files that --profile, --cluster and --codec name; "" for those that do not name a file.
   std::vector<std::string> files(const Files& files, std::vector<std::string> more = {}) const;
 
   /// The request for one strategy, or for the plan in a file. Throws InputError that names the wrong option.

@@ -21,7 +21,7 @@ struct AnnotatedValue {
   std::string name, about;
 };
 
-/// The names in a table with their summaries, as annotated values.
+/// Turns a table's names and summaries into annotated values.
 template <class Rows>
 std::vector<AnnotatedValue> summaries(const Rows& rows) {
   std::vector<AnnotatedValue> values;

@@ -53,7 +53,7 @@ void print_csv(Console& console, const std::vector<Outcome>& outcomes, const Tra
   for (const Row& row : rows) console.print("{}\n", to_csv(row));
 }
 
-// The scenarios to compare, and what was left out.
+// The scenarios to compare, and those left out.
 struct Candidates {
   std::vector<Scenario> scenarios;
   std::vector<std::string> ways;      // for each scenario its strategy, or its plan's file

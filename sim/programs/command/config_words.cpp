@@ -20,7 +20,7 @@ namespace allreplay {
 
 namespace {
 
-// Flags that say what a profile already says.
+// Flags whose values a profile already has.
 constexpr std::string_view profile_flags[] = {"--model",     "--device",    "--seq",  "--sequence-parallel",
                                               "--precision", "--recompute", "--batch"};
 // Flags that `recommend` finds itself.
@@ -205,7 +205,7 @@ class Merge {
       std::erase_if(part.config.settings, [](const ConfigSetting& one) { return one.is_assumed; });
   }
 
-  // A configuration with its settings, sorted by what happens to them.
+  // A configuration with its settings, sorted by their treatment.
   struct Part {
     ConfigFile config;
     std::vector<ConfigSetting> taken, left_out;

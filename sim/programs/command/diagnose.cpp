@@ -171,7 +171,7 @@ void add_diagnose(CommandLine& app) {
                      "for Kineto traces of PyTorch 2.2 or later, which have message sizes: write a cluster file with "
                      "the measured alpha, beta, launch and jitter");
   command.add_option("-c,--cluster", arguments->cluster, values::cluster,
-                     "for sharded jobs: also say how fast this cluster should carry their gathers and reductions");
+                     "for sharded jobs: also show how fast this cluster should carry their gathers and reductions");
   command.footer(
       "The numbers are explained in docs/diagnosis.md.\n"
       "Examples:\n"

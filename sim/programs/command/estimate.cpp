@@ -15,7 +15,7 @@ namespace allreplay {
 
 namespace {
 
-// `source`: of the profile that was rescaled; "" if there was none.
+// Writes the estimate and prints its notes. `source`: where a rescaled profile's times came from; else "".
 void finish(Context& context, const EstimateArguments& arguments, const Estimate& made, const Model& model,
             const JsonValue& document, const std::string& source = "") {
   std::vector<std::string> notes = made.notes;
@@ -74,7 +74,7 @@ void print_plain(Context& context, const EstimateArguments& arguments) {
                                          fmt::join(backward, ", ")));
 }
 
-// Adds to the document what follows from known speeds.
+// Notes the known speeds as the profile's source, and warns if one exceeds the roofline or the model does not fit.
 void note_known(const EstimateArguments& arguments, const EstimateRequest& request,
                 const std::vector<KnownSpeed>& speeds, const Outcome& outcome, Estimate& made) {
   const KnownSpeed& known = speeds.front();
@@ -105,7 +105,7 @@ void note_known(const EstimateArguments& arguments, const EstimateRequest& reque
                     format_size(needs), request.device.name, format_size(request.device.memory), known.text()));
 }
 
-// Sets the times of Newton-Schulz of the blocks' matrices at this speed, in FLOP/s.
+// Sets the times of Newton-Schulz for the matrices of blocks, at this speed in FLOP/s.
 void set_muon_times(Model& model, const Computation& work, double speed) {
   for (std::size_t layer = 0; layer < model.layers.size(); ++layer)
     for (ModelTensor& tensor : model.layers[layer].tensors)
@@ -119,12 +119,12 @@ Scenario scenario_of(Context& context, const EstimateArguments& arguments, const
   profile.name = profile.model;
   if (!arguments.setting.has_cluster()) profile.degrees.reset();
   Scenario setting = Library(context.inputs).resolve(setting_of_estimate(arguments), std::move(profile));
-  setting.peak = request.device.peak.at(request.precision);  // of a device that is a user's file, too
+  setting.peak = request.device.peak.at(request.precision);  // also if the device is a user's file
   return setting;
 }
 
-// Runs the setting with the known speeds, or as estimated without any. Several speeds, or one at another batch, give a
-// rate and, if there are several, the host's floor.
+// Runs the setting with the known speeds, or as estimated if there are none. Several speeds, or one at another batch,
+// give a rate and, if there are several, the host's floor.
 AtSpeed at_speeds(Context& context, const EstimateArguments& arguments, const EstimateRequest& request,
                   const std::vector<KnownSpeed>& known, const Estimate& made) {
   Scenario setting = scenario_of(context, arguments, request, made.profile);
@@ -143,8 +143,7 @@ AtSpeed at_speeds(Context& context, const EstimateArguments& arguments, const Es
     const auto [factor, floor, errors] = rate_and_floor(measured);
     found.factor = factor;
     set_block_floor(profile, floor);
-    if (floor == Time(0))
-      found.note = "the speeds leave no time for the host: small batches are no slower than one rate for all predicts";
+    if (floor == Time(0)) found.note = "no floor for the host: small batches are no slower than a single rate predicts";
     for (std::size_t i = 0; i < errors.size(); ++i)
       if (constexpr double much = 0.005; std::abs(errors[i]) > much)
         found.note +=
@@ -243,7 +242,7 @@ void add_estimate(CommandLine& app) {
   command.add_option("--recompute", a->recompute, {.name = "RULE", .words = [] { return names_of(recompute_rules); }},
                      "recomputation in the backward pass: none (default), selective, full");
   command.add_flag("--sequence-parallel", a->sequence_parallel,
-                   "tensor-parallel groups also split the tokens where they split no product (Megatron-LM)");
+                   "tensor-parallel groups also split the tokens outside of their split products (Megatron-LM)");
   command.add_option("--optimizer", a->optimizer, {.name = "OPTIMIZER", .words = [] { return names_of(optimizers); }},
                      "adam, adam-unfused, sgd (transformers adam, else sgd)");
   command.add_option("--head", a->head, {}, "head of BERT: none (default), or mlm, as in pre-training");

@@ -24,7 +24,7 @@ bool with_mlm(const EstimateArguments& arguments) {
   return !arguments.head.empty() && choose_by_name(heads, arguments.head, argument("--head"), "unknown '{}'").value;
 }
 
-// "45 %", "45%" and "0.45" are one number; 45 alone is taken as percent, and what could be either is refused.
+// Parses "45 %", "45%", "0.45" or "45", which is a percentage. Rejects numbers between 1 and 5, which could be either.
 double ratio_of(const std::string& text, const std::string& option) {
   const SourceLocation place = argument(option);
   const std::size_t sign = text.find('%');
@@ -39,7 +39,7 @@ double ratio_of(const std::string& text, const std::string& option) {
   return value;
 }
 
-// "59%,37%": of all kernels but attention, and of attention; one number is that of both.
+// Parses "59%,37%": the efficiency of all kernels but attention, and that of attention. A single number is both.
 Efficiency efficiency_of(const std::string& text) {
   constexpr const char* option = "--efficiency";
   const auto parts = split(text, ",");
@@ -126,7 +126,7 @@ void refuse_words(const EstimateArguments& arguments) {
     if (!text.empty()) throw InputError(argument(name), "cannot be combined with --model", "one of them");
 }
 
-// True if the model is BERT with the layers that pre-training adds.
+// Adds the head that --head names. Throws InputError if the model cannot have it.
 void take_head(Transformer& t, const EstimateArguments& arguments) {
   if (arguments.head.empty()) return;
   t.mlm = with_mlm(arguments);
@@ -185,11 +185,11 @@ Computation computation_of(Context& context, const EstimateArguments& arguments)
   take_head(t, arguments);
   if (!t.left_out.empty())
     context.console.print_stderr(
-        fmt::format("note: defaults of its class for what {} leaves out: {}", file, fmt::join(t.left_out, ", ")));
+        fmt::format("note: keys missing in {} have the defaults of its class: {}", file, fmt::join(t.left_out, ", ")));
   return build(t, tokens(t.tokens()), argument("--seq"), split);
 }
 
-// The first of the flags that only a setting with a cluster has; "" where none is given.
+// The first flag given that needs a setting with a cluster; "" if there is none.
 std::string flag_of_setting(const EstimateArguments& arguments) {
   for (const auto& [text, name] :
        {std::pair{&arguments.strategy, "--strategy"}, std::pair{&arguments.plan, "--plan"},
@@ -200,7 +200,7 @@ std::string flag_of_setting(const EstimateArguments& arguments) {
   return changes.empty() ? "" : changes.front().place.path;
 }
 
-// The flag that says a speed; "" where none is given.
+// The flag that gives a measured speed; "" if there is none.
 std::string speed_flag(const EstimateArguments& arguments) {
   for (const auto& [text, name] :
        {std::pair{&arguments.mfu, "--mfu"}, std::pair{&arguments.tokens_per_second, "--tokens-per-second"},
@@ -290,7 +290,7 @@ std::vector<KnownSpeed> known_speeds(const EstimateArguments& arguments, const E
           fmt::format("is {:.0f} % of the peak of {} in {}", 100 * mfu, request.device.name, request.precision),
           fmt::format("at most {}", one.text(one.value / mfu)));
   if (known.size() > 1 && request.host)
-    throw InputError(argument("--host"), "cannot be combined with several speeds, which say what the host takes",
+    throw InputError(argument("--host"), "cannot be combined with several speeds, which determine the host's time",
                      "one of the two");
   return known;
 }
@@ -368,7 +368,7 @@ Request setting_of_estimate(const EstimateArguments& arguments) {
   const Split split = split_of(arguments);
   if (const std::string speed = speed_flag(arguments);
       !arguments.setting.has_cluster() && !speed.empty() && split.tp * split.cp * split.ep > 1)
-    throw InputError(argument(speed), "is the speed of one GPU of a group, but what the group sends is not known",
+    throw InputError(argument(speed), "is the speed of one GPU of a group, whose communication is unknown",
                      "the setting in which it was measured: --cluster, --workers, --strategy");
   if (arguments.setting.has_cluster()) require_strategy_or_plan(arguments.strategy, arguments.plan);
   const Request request = arguments.setting.request(arguments.strategy, arguments.plan);

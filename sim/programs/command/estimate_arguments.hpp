@@ -28,13 +28,13 @@ constexpr std::int64_t most_tokens = 10'000'000;
 /// The value of an option, at least 1.
 std::int64_t whole_number(const std::string& text, const std::string& option, std::int64_t limit = 1'000'000'000);
 
-/// Throws InputError where an option that has to be given is not.
+/// Throws InputError if a required option is missing.
 void require_given(const std::string& text, const std::string& option, const std::string& right);
 
-/// Throws InputError where --from changes a profile and an option is of a model.
+/// Throws InputError if an option that describes a model is combined with --from, which rescales a profile.
 void refuse_options_with_from(const EstimateArguments& arguments);
 
-/// The figures that --host names; null where it is not given.
+/// The figures that --host names; null if it is not given.
 const HostFigures* host_of(const EstimateArguments& arguments);
 
 /// The model, the device and how they compute.
@@ -46,7 +46,7 @@ std::vector<KnownSpeed> known_speeds(const EstimateArguments& arguments, const E
 /// The setting in which that speed was measured.
 Request setting_of_estimate(const EstimateArguments& arguments);
 
-/// One GPU talks to nobody, whatever the plan, and whoever else holds parts of the model.
+/// Changes a request to one GPU, which sends nothing, whatever the plan, even if it holds only a part of the model.
 Request alone_on_a_gpu(Request request = {});
 
 }  // namespace allreplay

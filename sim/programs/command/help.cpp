@@ -238,7 +238,7 @@ constexpr FileKey cluster_keys[] = {
      R"("network": {"node": {"workers": 8, "alpha": "1 us", "bandwidth": "370 GB/s"}})"},
     {"nvls", "whether NCCL may reduce in NVLink's switches (NVLS)",
      R"("network": {"nccl": {"gpu": "h100", "nvls": false}})"},
-    {"oversubscription", "ratio of what hosts can send to what the links above them carry",
+    {"oversubscription", "bandwidth of hosts over that of the links above them",
      R"("network": {"topology": {"oversubscription": 2}})"},
     {"parallel", "degrees other than data parallelism, and a pipeline's schedule",
      R"("parallel": {"pp": 4, "tp": 8, "schedule": "1f1b"})"},
@@ -332,12 +332,12 @@ std::string option_of(std::string_view flag) {
 
 std::string program_help(const std::vector<CommandDefinition>& commands, const std::string& about,
                          const std::string& footer, std::size_t width) {
-  constexpr std::size_t beside = 14;
+  constexpr std::size_t name_width = 14;
   std::string text = wrapped(about, width) + "\n\nUsage: allreplay COMMAND [options]\n\nOptions:\n";
   text += help_entry("-h,--help", "show this help; after a command, that command's help", width);
   text += help_entry("--version", "print the version, and how it was built", width);
   text += "\nCommands:\n";
-  for (const CommandDefinition& command : commands) text += help_entry(command.name, command.help, width, beside);
+  for (const CommandDefinition& command : commands) text += help_entry(command.name, command.help, width, name_width);
   return text + "\n" + footer_lines(footer, width);
 }
 

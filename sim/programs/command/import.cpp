@@ -94,14 +94,15 @@ void add_import(CommandLine& app) {
   command.add_option("--out", arguments->out, values::file, "the profile to write").required();
   command.add_option("--communication-out", arguments->communication_out, {"CSV", "", true},
                      "write the measured times of a job's collectives, a CSV for `allreplay calibrate`");
-  command.add_option("--batch", arguments->batch, values::number, "samples per mini-batch, if the file does not say");
+  command.add_option("--batch", arguments->batch, values::number,
+                     "samples per mini-batch, if the file does not have it");
   command.add_option("--model", arguments->options.model, {"NAME", "models"}, "the model's name (the file's)");
   command.add_option("--match", arguments->match, values::model,
                      "take layer names and tensors from this model; for a trace without shapes, also the sizes");
   command.add_option("--device", arguments->options.device, values::name,
-                     "device that it ran on, if the file does not say");
+                     "device that it ran on, if the file does not name it");
   command.add_option("--framework", arguments->options.framework, values::name,
-                     "framework that ran it, if the file does not say");
+                     "framework that ran it, if the file does not name it");
   command.add_option("--precision", arguments->options.precision,
                      {.name = "PRECISION", .words = [] { return names_of(precisions); }},
                      "fp32 (default), tf32, fp16 or bf16");

@@ -85,7 +85,7 @@ void add_jobs(CommandLine& app) {
   command.add_option("file", arguments->file, values::file, "a jobs file (docs/jobs.md)").required();
   command.add_flag(
       "--place", arguments->place,
-      "search the jobs' placements for the smallest slow-down relative to each job alone on the same seats");
+      "search the jobs' placements for the smallest slow-down relative to each job in isolation on the same seats");
   command.add_option("--stagger", arguments->stagger, {"[N]"}, "search this many start offsets (8) for each job")
       .implied("8");
   command

@@ -104,7 +104,7 @@ LayoutSearch search_of(const Files& files, const LayoutArguments& arguments, con
   return search;
 }
 
-// The efficiency with which the passes of the whole model on one GPU have the known speed.
+// The efficiency at which the passes of the whole model on one GPU have the known speed.
 std::optional<Efficiency> efficiency_of(Library& library, const LayoutArguments& arguments,
                                         const LayoutSearch& search) {
   if (arguments.mfu.empty() && arguments.tokens_per_second.empty()) return std::nullopt;
@@ -118,7 +118,7 @@ std::optional<Efficiency> efficiency_of(Library& library, const LayoutArguments&
   speed.tokens_per_second = arguments.tokens_per_second;
   const std::vector<KnownSpeed> known = known_speeds(speed, request);
   if (known.size() > 1)
-    throw InputError(known.front().place, "has several speeds, which say what the host takes",
+    throw InputError(known.front().place, "has several speeds, which determine the host's time",
                      "one speed; or the option host_block, and one speed");
   request.batch = known.front().batch;
   Estimate made = estimate(request);
@@ -148,7 +148,7 @@ std::optional<Efficiency> efficiency_of(Library& library, const LayoutArguments&
   const std::string instead =
       !remedy ? ""
       : remedy->workers > 0
-          ? fmt::format("{} workers, where {} fits; or ", remedy->workers, layout_words(remedy->layout))
+          ? fmt::format("{} workers, with which {} fits; or ", remedy->workers, layout_words(remedy->layout))
           : fmt::format("no {}: {} fits; or ", listed(remedy->without, remedy->without.size()),
                         layout_words(remedy->layout));
   throw NothingFits(

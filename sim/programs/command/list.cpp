@@ -81,7 +81,7 @@ TextRows codec_lines(const Files& files) {
 }
 
 TextRows codec_table() {
-  TextRows rows{{"codec", "what is sent of x", "bytes", "option", "collective", "error feedback"}};
+  TextRows rows{{"codec", "sent for a vector x", "bytes", "option", "collective", "error feedback"}};
   for (const Codec& codec : codecs())
     rows.push_back({code(codec.name), std::string(codec.sent), std::string(codec.size),
                     codec.option.empty() ? "" : code(codec.option),

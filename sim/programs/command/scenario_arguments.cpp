@@ -107,7 +107,7 @@ std::vector<std::string> split_list(const Files& files, const std::vector<std::s
 
 namespace {
 
-// Rejects what only an estimate uses where there is a profile.
+// Rejects options that only an estimate uses if a profile is given.
 void require_model(const ScenarioArguments& arguments) {
   if (!arguments.model.empty()) return;
   for (const auto& [given, flag] : {std::pair(!arguments.device.empty(), "--device"),

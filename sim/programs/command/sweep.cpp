@@ -112,9 +112,9 @@ void require_one_way(const SweepArguments& arguments) {
   const bool slurm = arguments.engine == "slurm", merge = !arguments.parts.empty();
   if (!arguments.engine.empty() && !slurm && arguments.engine != "mpi")
     throw InputError(argument("--engine"), fmt::format("'{}' is not an engine", arguments.engine), "known: mpi, slurm");
-  const auto refuse = [](const char* option, bool given, const char* beside, bool other) {
+  const auto refuse = [](const char* option, bool given, const char* other_option, bool other) {
     if (given && other)
-      throw InputError(argument(option), fmt::format("cannot be combined with {}", beside), "one of them");
+      throw InputError(argument(option), fmt::format("cannot be combined with {}", other_option), "one of them");
   };
   const bool shard = !arguments.shard.empty(), engine = !arguments.engine.empty();
   const bool printed = arguments.csv || arguments.json;

@@ -1,4 +1,4 @@
-// The options that ask what a whole training takes: --tokens, --samples, --price, --pue.
+// The options for the costs of a whole training: --tokens, --samples, --price, --pue.
 #pragma once
 
 #include <string>

@@ -31,12 +31,12 @@ std::vector<std::string> inputs_of(const Files& files, const MeasuredFile& measu
   return {named.begin(), named.end()};
 }
 
-// "5%", or 0.05.
+// Parses a share such as "5%" or "0.05".
 std::optional<double> share_of(const std::string& text, const MeasuredFile& measured) {
   if (text.empty()) return std::nullopt;
   const SourceLocation place = argument("--where-it-matters");
   if (measured.quantity == Quantity::CollectiveTime)
-    throw InputError(place, "a collective alone has no computation to compare its communication with",
+    throw InputError(place, "a single collective has no computation to compare its communication with",
                      "rows of training runs");
   const bool percent = text.ends_with('%');
   const double share = parse_number(trim(std::string_view(text).substr(0, text.size() - (percent ? 1 : 0))), place) /
@@ -82,7 +82,7 @@ void add_validate(CommandLine& app) {
   add_engine(command, arguments->engine);
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.footer(
-      "Columns: profile, cluster, workers, strategy, any option, and what was measured: iteration_s, samples_per_s or "
+      "Columns: profile, cluster, workers, strategy, any option, and a measured one: iteration_s, samples_per_s or "
       "speedup; for collectives alone cluster, collective, workers, bytes, time_s. Rows with a `calibrate` fit "
       "constants (\"beta by cluster workers; launch by strategy\") and are not scored. Errors are compared with two "
       "null models: no communication, and no overlap.\n"

@@ -160,7 +160,7 @@ class ManyGraphs {
     std::uint32_t slot = 0;
     if (free_.empty()) {
       slot = static_cast<std::uint32_t>(replays_.size());
-      if (slot >= (std::uint64_t{1} << (32 - task_bits_))) throw std::logic_error("too many replays at once");
+      if (slot >= (std::uint64_t{1} << (32 - task_bits_))) throw std::logic_error("too many simultaneous replays");
       replays_.emplace_back();
     } else {
       slot = free_.back();
@@ -196,7 +196,7 @@ class ManyGraphs {
     free_.push_back(slot);
   }
 
-  // Lists how far each task of each live replay has come, and what the servers are doing.
+  // Lists the progress of each task of each live replay, and the state of the servers.
   std::vector<std::int64_t> state(Time now) const {
     std::vector<std::int64_t> all;
     std::map<std::uint32_t, std::int64_t> place_of;  // by slot: its rank in the order of cycles and replays

@@ -25,7 +25,8 @@ struct Cycle {
   std::vector<Carried> carried;       ///< from one replay of `graph` into the next
 };
 
-/// Is told what happens, and decides which cycles go on. The replays of a cycle are numbered from 0; its opening is −1.
+/// Is notified of every event, and decides which cycles continue. The replays of a cycle are numbered from 0; its
+/// opening is −1.
 class Observer {
  public:
   virtual ~Observer() = default;

@@ -47,7 +47,7 @@ class Server {
   using WhichCalls = std::function<bool(std::uint32_t call)>;
   /// The load of the selected tasks. REQUIRES: the server is a network's.
   virtual Load load_of(const WhichCalls& /*which*/) const {
-    throw std::logic_error("a server that does not tell its tasks apart");
+    throw std::logic_error("a server that does not distinguish its tasks");
   }
 
   /// From `now` on, everything takes `factor` times as long as without a slowdown.

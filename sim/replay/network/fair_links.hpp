@@ -41,7 +41,7 @@ class FairLinks {
   double capacity(LinkId link) const { return capacity_[link]; }
   std::span<const LinkId> route(FlowId flow) const { return route(flows_[flow]); }
 
-  /// True if the link is full, apart from rounding. Calls `visit` for each flow on it.
+  /// True if the link is full, up to rounding. Calls `visit` for each flow on it.
   template <class Visit>
   bool full(LinkId link, const Visit& visit) const {
     double sum = 0;

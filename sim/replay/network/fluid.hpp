@@ -143,7 +143,8 @@ class FluidNetwork final : public NetworkOfJobs {
   std::vector<Shape> meeting_uses_;
   std::vector<LinkId> meeting_links_;
   mutable KnownSpeeds known_speeds_;
-  mutable std::vector<double> moved_at_;  // by entry of State::alike: when its first round has moved its bytes, ps
+  mutable std::vector<double>
+      moved_at_;  // by entry of State's list of equal rounds: the time at which its first round has moved its bytes, ps
 };
 
 }  // namespace allreplay

@@ -13,7 +13,7 @@
 namespace allreplay {
 
 /// True if a host launches the call: not for groups of one rank, nor for messages between two ranks of a pipeline.
-/// REQUIRES: the call is no leg of a parameter server.
+/// REQUIRES: the call is not a leg of a parameter server.
 inline bool is_launched(const Call& call) { return call.group.ranks > 1 && call.group.members.empty(); }
 
 /// By call: the calls of the inner network of which it consists, one after another.

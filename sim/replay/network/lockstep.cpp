@@ -41,7 +41,7 @@ struct Lone {
 };
 
 std::vector<Lone> lone_messages(const RoutedRounds& rounds, const RoutedRound& round, std::span<const Link> links,
-                                double gamma, double bytes, const StartUps& besides) {
+                                double gamma, double bytes, const StartUps& extra) {
   std::vector<Lone> result;
   for (std::uint32_t slot = 0; slot < rounds.slots; ++slot) {
     if (round.first[slot] == round.first[slot + 1]) continue;
@@ -50,7 +50,7 @@ std::vector<Lone> lone_messages(const RoutedRounds& rounds, const RoutedRound& r
     for (const LinkId link : rounds.route(message)) rate = std::min(rate, links[link].bandwidth * 1e-12);
     const auto lasts = [&](double left) { return from_picoseconds(std::max(0.0, left / rate)); };
     const double own = bytes * message.share;
-    const StartUp start_up(message, besides);
+    const StartUp start_up(message, extra);
     result.push_back({slot, message.into, start_up.delay, lasts(own + start_up.carry * rate), lasts(own),
                       message.reduce ? own * gamma : 0, Time(0)});
   }
@@ -61,7 +61,7 @@ struct Reduction {
   Time free{0};
   double carry = 0;
 
-  // The end of a reduction that lasts so many ps, of data that arrived at `came`.
+  // The end of a reduction of length `lasts` (ps), of data that arrived at `came`.
   Time after(Time came, double lasts) {
     if (came > free) *this = {came, 0};
     lasts += carry;
@@ -74,7 +74,7 @@ struct Reduction {
 }  // namespace
 
 std::optional<Time> lockstep(const RoutedRounds& rounds, std::span<const Link> links, double gamma, double bytes,
-                             std::span<const Time> starts, const StartUps& besides) {
+                             std::span<const Time> starts, const StartUps& extra) {
   const bool separate_reductions = rounds.streams == 1 || gamma == 0;  // otherwise streams share a rank's reductions
   if (rounds.rounds.empty() || !separate_reductions || !never_share_links(rounds, links.size())) return std::nullopt;
   // By slot: its start (from), when it has its data (ready), when its last message has left (out) and arrived (in).
@@ -84,7 +84,7 @@ std::optional<Time> lockstep(const RoutedRounds& rounds, std::span<const Link> l
   std::vector<Time> ready = from, next;
   std::vector<Reduction> reductions(rounds.slots);
   for (const RoutedRound& round : rounds.rounds) {
-    std::vector<Lone> messages = lone_messages(rounds, round, links, gamma, bytes, besides);
+    std::vector<Lone> messages = lone_messages(rounds, round, links, gamma, bytes, extra);
     for (Lone& message : messages) message.free = std::max(out[message.from], in[message.into]);
     next = ready;
     for (std::int64_t turn = 0; turn < round.repeat; ++turn) {

@@ -13,8 +13,8 @@
 namespace allreplay {
 
 /// The end of a collective that has the network to itself; nothing if it is not of this kind. `gamma` in ps per byte.
-/// `starts`: by rank; empty: all start at 0. `besides`: additional start-ups of messages.
+/// `starts`: by rank; empty: all start at 0. `extra`: additional start-ups of messages.
 std::optional<Time> lockstep(const RoutedRounds& rounds, std::span<const Link> links, double gamma, double bytes,
-                             std::span<const Time> starts = {}, const StartUps& besides = {});
+                             std::span<const Time> starts = {}, const StartUps& extra = {});
 
 }  // namespace allreplay

@@ -41,7 +41,7 @@ std::vector<double> max_min_rates(std::span<const double> capacities, std::span<
   for (LinkId l = 0; l < links.size(); ++l) {
     links[l].left = capacities[l];
     links[l].end = std::exchange(uses, uses + links[l].open);  // the begin, until on_links is filled
-    // Omits links that are never full: they are no bottleneck. With large collectives these are most links.
+    // Omits links that are never full: they are not bottlenecks. With large collectives these are most links.
     if (links[l].open > 0 && links[l].most >= capacities[l] * (1 - 1e-9))
       full_at.emplace_back(links[l].left / links[l].growing, l);
   }

@@ -28,7 +28,7 @@ Meetings::Id Meetings::number(const std::vector<Place>& places) {
 
 std::vector<Meetings::Met> Meetings::of(std::uint32_t job, std::span<const double> since,
                                         std::span<const double> until) const {
-  std::vector<double> full(places_.size(), 0);  // by place: for how many ps it was full
+  std::vector<double> full(places_.size(), 0);  // by place: the time for which it was full, ps
   for (Id id = 1; id < until.size(); ++id) {
     const double lasted = until[id] - (id < since.size() ? since[id] : 0);
     if (!(lasted > 0)) continue;

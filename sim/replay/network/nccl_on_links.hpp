@@ -54,7 +54,7 @@ class NcclOnLinks final : public SizePrice {
   const Laid& laid(const NcclChoice& choice) const;
   /// The time of the links, seconds per byte; 0 if the choice uses none.
   static double on_links(const NcclChoice& choice, const Laid& on);
-  /// True if that exceeds the model's time, apart from rounding.
+  /// True if that exceeds the model's time, up to rounding.
   static bool links_bind(const NcclChoice& choice, const Laid& on) {
     return on_links(choice, on) > (1 + 1e-12) / choice.bandwidth;
   }

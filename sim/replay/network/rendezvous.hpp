@@ -17,7 +17,7 @@ namespace allreplay {
 using Parties = std::vector<std::vector<Rank>>;
 
 /// A server in front of a network whose tasks start in parties. The arrival of a party is a task, too, which ends
-/// immediately; the network is told of it as soon as the party's task has started. That task needs only one of its
+/// immediately; the network is notified as soon as the party's task has started. That task needs only one of its
 /// arrivals (TaskGraph::wait_for_any), and so is ready from the first on. REQUIRES: each party of a task arrives once;
 /// the queue of arrivals is asked before those of the tasks, so that parties that arrive in one instant start together.
 class Rendezvous final : public Server {

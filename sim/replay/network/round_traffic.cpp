@@ -17,8 +17,8 @@ TrafficCounter::TrafficCounter(const Rounds& rounds, const Topology& topology, c
       latest_sender_(rounds.ranks) {}
 
 const RoundTraffic& TrafficCounter::count(const Round& round) {
-  const std::optional<Alike> before = std::exchange(alike_, round.alike);
-  if (before && alike_) {
+  const std::optional<Uniform> before = std::exchange(uniform_, round.uniform);
+  if (before && uniform_) {
     scale(*before);
   } else {
     std::vector<double> loads = std::move(traffic_.loads);
@@ -32,16 +32,16 @@ const RoundTraffic& TrafficCounter::count(const Round& round) {
     traffic_.wall |= round.wall;
     most_received_ = *std::max_element(received_.begin(), received_.end());
   }
-  const bool reduces = rounds_.reduction_costs && (!alike_ || alike_->reduce);
+  const bool reduces = rounds_.reduction_costs && (!uniform_ || uniform_->reduce);
   traffic_.most_reduced = reduces ? most_received_ : 0;
   return traffic_;
 }
 
 // Scales the traffic of the previous round to another number of pieces. All numbers are whole.
-void TrafficCounter::scale(const Alike& before) {
+void TrafficCounter::scale(const Uniform& before) {
   for (double& load : traffic_.loads)
-    load = load / static_cast<double>(before.pieces) * static_cast<double>(alike_->pieces);
-  most_received_ = most_received_ / before.pieces * alike_->pieces;
+    load = load / static_cast<double>(before.pieces) * static_cast<double>(uniform_->pieces);
+  most_received_ = most_received_ / before.pieces * uniform_->pieces;
 }
 
 void TrafficCounter::note_latency(double delay) {
@@ -51,7 +51,8 @@ void TrafficCounter::note_latency(double delay) {
 }
 
 bool TrafficCounter::count_all_pairs(const AllPairs& pairs) {
-  // The cost of a message beyond α must depend on hosts in the same way as the pairs that the topology returns.
+  // count_all() returns the pairs with extreme latencies, inside machines and between them. They also have the extreme
+  // costs if the costs of levels change at the borders of machines, or not at all.
   const bool follows = levels_.inside == levels_.outside || levels_.node_workers == topology_.gpus_per_host();
   if (!follows || topology_.routing().kind != Routing::Kind::ByDestination) return false;
   std::vector<std::int64_t> from(static_cast<std::size_t>(topology_.hosts()), 0), to = from;
@@ -116,7 +117,7 @@ void TrafficCounter::count_sends(const Round& round) {
     round.sends(rank, 0, sends_);
     for (const Send& send : sends_) {
       note_latency(routes_->add(rank, send.to, send.stream, send.count, levels_.beyond(rank, send.to)));
-      if (send.reduce || alike_) received_[send.to] += send.count;
+      if (send.reduce || uniform_) received_[send.to] += send.count;
       sender_[rank * rounds_.streams + send.stream] = receiver_[send.to * rounds_.streams + send.into] = true;
       receivers += latest_sender_[send.to] == rounds_.ranks ? 1 : 0;
       twice |= latest_sender_[send.to] == rank;

@@ -41,20 +41,20 @@ class TrafficCounter {
   bool count_all_pairs(const AllPairs& pairs);
   void count_sends(const Round& round);
   void count_switches(const InSwitches& switches);
-  void scale(const Alike& round);
+  void scale(const Uniform& round);
   void note_latency(double delay);
 
   const Rounds& rounds_;
   const Topology& topology_;
   LevelAlpha levels_;
   std::unique_ptr<RouteCount> routes_;
-  std::vector<std::int64_t> received_;  // by rank: pieces to reduce, unless the round reduces none (Alike)
+  std::vector<std::int64_t> received_;  // by rank: pieces to reduce, unless the round reduces none (Uniform)
   std::int64_t most_received_ = 0;
   std::vector<Send> sends_;
   std::vector<bool> sender_, receiver_;  // by slot: true if it is one
   std::vector<Rank> latest_sender_;      // by rank: the last one that sent to it
   RoundTraffic traffic_;
-  std::optional<Alike> alike_;  // of the round counted last
+  std::optional<Uniform> uniform_;  // of the round counted last
 };
 
 }  // namespace allreplay

@@ -82,7 +82,7 @@ RoundsFabric::Sent RoundsFabric::sent(CallId call, double bytes) const {
   return {way.rounds, way.bytes * bytes};
 }
 
-Rounds RoundsFabric::rounds_laid(std::uint32_t number, std::int64_t hosts_beside) const {
+Rounds RoundsFabric::rounds_laid(std::uint32_t number, std::int64_t group_size) const {
   const Call& call = laid_[number].call;
   const bool by_nccl = laid_[number].by_nccl;
   const auto [ranks, stride, repeats, first, members] = call.group;
@@ -92,12 +92,12 @@ Rounds RoundsFabric::rounds_laid(std::uint32_t number, std::int64_t hosts_beside
     rounds.reduction_costs = rounds.reduction_costs && !by_nccl;
     return rounds;
   };
-  if (call.group.workers() < setup_.workers) return without_reductions(rounds_of_part(call, by_nccl, hosts_beside));
+  if (call.group.workers() < setup_.workers) return without_reductions(rounds_of_part(call, by_nccl, group_size));
   CollectiveOptions options = setup_.options;
   options.rails = setup_.rails;
   if (repeats > 1) {
-    const std::int64_t beside = setup_.levels.node_workers > 0 ? setup_.levels.node_workers : hosts_beside;
-    options.groups = hierarchy_groups(ranks, stride, beside);
+    const std::int64_t together = setup_.levels.node_workers > 0 ? setup_.levels.node_workers : group_size;
+    options.groups = hierarchy_groups(ranks, stride, together);
   }
   std::map<InNodes, std::uint32_t> known;
   std::vector<Rounds> kinds;
@@ -115,13 +115,13 @@ Rounds RoundsFabric::rounds_laid(std::uint32_t number, std::int64_t hosts_beside
 }
 
 // The rounds of groups that do not contain all workers, and are distributed over nodes in the same way.
-Rounds RoundsFabric::rounds_of_part(const Call& call, bool chains, std::int64_t hosts_beside) const {
+Rounds RoundsFabric::rounds_of_part(const Call& call, bool chains, std::int64_t group_size) const {
   const Group& group = call.group;
   const auto ranks = static_cast<Rank>(group.ranks), all = static_cast<Rank>(setup_.workers);
   CollectiveOptions options = setup_.options;
   options.rails = setup_.rails;
   const std::int64_t node = setup_.levels.node_workers;
-  options.groups = group.members.empty() ? hierarchy_groups(ranks, group.stride, node > 0 ? node : hosts_beside) : 1;
+  options.groups = group.members.empty() ? hierarchy_groups(ranks, group.stride, node > 0 ? node : group_size) : 1;
   if (node > 1 && group.members.empty() && group.workers() > node) {
     const auto groups = groups_by_node(group.workers(), ranks, group.stride, node);
     for (const NodeShare& share : groups.front()) options.in_nodes.push_back(static_cast<Rank>(share.ranks));

@@ -69,8 +69,8 @@ class RoundsFabric : public Fabric {
   Sent sent(CallId call, double bytes) const;
   /// The number of laid collectives.
   std::uint32_t laid() const { return static_cast<std::uint32_t>(laid_.size()); }
-  /// `hosts_beside`: the topology's group_size().
-  Rounds rounds_laid(std::uint32_t number, std::int64_t hosts_beside) const;
+  /// `group_size`: the topology's group_size().
+  Rounds rounds_laid(std::uint32_t number, std::int64_t group_size) const;
   std::int64_t messages_laid(std::uint32_t number) const;
   /// The α of its messages in seconds, and their cost beyond α.
   double alpha_of(std::uint32_t number) const { return laid_[number].by_nccl ? 0 : setup_.alpha; }
@@ -93,7 +93,7 @@ class RoundsFabric : public Fabric {
   /// The time of a collective that has the network to itself, if that needs no simulation.
   virtual std::optional<Time> known(WireBytes /*bytes*/, const Call& /*call*/) const { return std::nullopt; }
   std::vector<InNodes> groups_in_nodes(const Group& group, bool chains) const;
-  Rounds rounds_of_part(const Call& call, bool chains, std::int64_t hosts_beside) const;
+  Rounds rounds_of_part(const Call& call, bool chains, std::int64_t group_size) const;
 
   NetworkSetup setup_;
   std::shared_ptr<Shapes> shapes_;

@@ -33,8 +33,7 @@ using StartUps = std::array<double, 2>;
 
 /// A start-up rounded to the picosecond, and the remainder.
 struct StartUp {
-  StartUp(const RoutedMessage& message, const StartUps& besides)
-      : StartUp(message.start_up + besides[message.between]) {}
+  StartUp(const RoutedMessage& message, const StartUps& extra) : StartUp(message.start_up + extra[message.between]) {}
 
   Time delay;
   double carry;
@@ -63,11 +62,11 @@ struct RoutedRounds {
     return std::span(links).subspan(message.route, message.hops);
   }
 
-  /// By link of the route: how many of the messages that it represents are on it. Empty: one.
+  /// By link of the route: the number of the represented messages that use it. Empty: one.
   std::span<const std::uint32_t> crowds_on(const RoutedMessage& message) const {
     return crowds.empty() ? std::span<const std::uint32_t>() : std::span(crowds).subspan(message.route, message.hops);
   }
-  /// A copy with so many slots and without messages.
+  /// A copy with the given number of slots and without messages.
   RoutedRounds without_messages(std::uint32_t slots) const;
 
   /// True if messages travel in several parts.

@@ -1,4 +1,4 @@
-// A queue of those who wait until an instant, the earliest first.
+// A queue of entries that wait until an instant, the earliest first.
 #pragma once
 
 #include <algorithm>

@@ -26,7 +26,7 @@ std::vector<std::string> assumptions(const Job& job, const Call& asked, double l
   if (fluid && differ && all_pairs && least_bytes < small_for_all_pairs)
     notes.emplace_back("in fluid all workers wait for the farthest: below 1 MiB message is up to a fifth faster");
   if (fluid && differ && algorithm.name == "double-binary-tree")
-    notes.emplace_back("where routes or links differ, fluid takes 0.8 to 1.5 times as long as message for these trees");
+    notes.emplace_back("if routes or links differ, fluid takes 0.8 to 1.5 times as long as message for these trees");
   if (fluid && rings_above > 1 + little)
     notes.push_back(
         fmt::format("concurrent rings share links: fluid takes up to {:.2f} times as long as message", rings_above));

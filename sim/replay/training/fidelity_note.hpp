@@ -1,5 +1,5 @@
-// Notes on what a result depends on besides the links' bandwidths: start-ups, shared links that alpha-beta ignores, or
-// assumptions of the fidelity (docs/network.md, "Which fidelity?").
+// Notes on the effects that decide a result in addition to the links' bandwidths: start-ups, shared links that
+// alpha-beta ignores, or assumptions of the fidelity (docs/network.md, "Which fidelity?").
 #pragma once
 
 #include <string>

@@ -20,7 +20,7 @@ namespace allreplay {
 
 namespace {
 
-// Rejects collectives of so many messages that one takes a quarter of an hour, at about 40 ns per message.
+// Rejects collectives whose number of messages makes one take a quarter of an hour, at about 40 ns per message.
 void require_feasible_duration(const Scenario& scenario, const CollectiveChoice& choice, const Fabric& fabric) {
   constexpr std::int64_t most_messages = 20'000'000'000;
   if (choice.fidelity == Fidelity::Message && fabric.messages(planned_call(scenario)) > most_messages)

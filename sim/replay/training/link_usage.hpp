@@ -1,4 +1,4 @@
-// The bytes that each link of the topology carries, and who sends them.
+// The bytes that each link of the topology carries, and their senders.
 #pragma once
 
 #include <memory>
@@ -49,7 +49,7 @@ LinkUsage no_usage(std::shared_ptr<const Topology> topology);
 /// Returns the usage in an iteration, also inside layers. Throws InputError at `place` in alpha-beta, without links.
 LinkUsage link_usage(const Scenario& scenario, const Result& result, const SourceLocation& place);
 
-/// Returns the usage of the scenario's collective, which takes `seconds` for `bytes`. Throws InputError likewise.
+/// The same for a single run of the scenario's collective, which takes `seconds` for `bytes`.
 LinkUsage link_usage(const Scenario& scenario, Bytes bytes, double seconds, const SourceLocation& place);
 
 /// The bytes that one rank sends to another over a link.

@@ -30,7 +30,8 @@ struct Elements {
   double experts = 0;  ///< those of experts, if these are sharded among fewer workers than others; else 0
 
   void add(const Plan& plan, const Profile& profile, TensorId tensor);
-  /// Returns the elements of one of `shards` workers that share the state; those that share experts are 1/E of them.
+  /// Returns the elements that one worker holds if `shards` workers share the state; parameters of experts are shared
+  /// by fewer, shards/E.
   double shared_by(double shards, const Plan& plan) const;
 };
 
@@ -46,7 +47,7 @@ HeldParameters held_parameters(const Plan& plan, const Profile& profile, const s
 MemoryParts standing_memory(const Scenario& scenario, const Plan& plan, const HeldParameters& parameters,
                             double resident, double shards);
 
-/// A place where parameters are updated. Without time, that is just before `work`, the first forward pass.
+/// A place where parameters are updated. An update that takes no time is just before `work`, the first forward pass.
 struct UpdatePlace {
   std::size_t work = 0;  ///< place in the program
   bool takes_time = true;
@@ -54,7 +55,7 @@ struct UpdatePlace {
 };
 std::vector<UpdatePlace> update_places(const Plan& plan, std::uint32_t role, const Profile& profile);
 
-/// Returns the temporary memory of the optimizer step when a worker updates so many elements.
+/// Returns the temporary memory of the optimizer step when a worker updates this many elements.
 double step_memory(const Scenario& scenario, const Plan& plan, double elements);
 
 /// Computes the memory use in the last replayed iteration.

@@ -176,7 +176,7 @@ void require_barriers(const Scenario& scenario) {
   const auto rank = [&](TensorId tensor) { return rank_of_layer(pipeline, scenario.profile->tensors[tensor].layer); };
   if (rank(scenario.profile->tied->first) != rank(scenario.profile->tied->second))
     throw InputError(scenario.options.place_of("barrier"),
-                     "tied tensors are summed when all is reduced, and with barrier=layer nothing waits for that",
+                     "tied tensors are summed after all reductions, and with barrier=layer nothing waits for that",
                      "barrier=iteration");
 }
 
@@ -243,8 +243,8 @@ void require_strategy_of_pipelines(const Scenario& scenario) {
 
 namespace {
 
-// True if prices assume that the groups of all pipeline ranks lie over the nodes alike. The messages of the detailed
-// fidelities take the links between the workers that they are for, except those that NCCL's model prices.
+// True if prices assume that the groups of all pipeline ranks lie over the nodes in the same way. The messages of the
+// detailed fidelities take the links between the workers that they are for, except those that NCCL's model prices.
 bool assumes_even_groups(const CollectiveChoice& choice) {
   if (!choice.detailed()) return true;
   constexpr CollectiveOp all[] = {CollectiveOp::AllReduce, CollectiveOp::ReduceScatter, CollectiveOp::AllGather,
@@ -365,7 +365,7 @@ std::string parallel_caveats(const Scenario& scenario) {
   std::string text;
   const auto say = [&](std::string what) { text += (text.empty() ? "" : "; ") + std::move(what); };
   if (!scenario.profile->degrees && (parallel.tp > 1 || parallel.cp > 1))
-    say(fmt::format("{} has no degrees: it is taken as that of one worker of a group of tp {} and cp {}",
+    say(fmt::format("{} has no degrees: it is used as that of one worker of a group of tp {} and cp {}",
                     scenario.profile->name, parallel.tp, parallel.cp));
   if (parallel.ep > 1 && !scenario.profile->has_experts())
     say("gradients of experts are reduced over all data-parallel workers, like all others");

@@ -31,10 +31,10 @@ void refuse_pipelines(const Scenario& scenario, std::string_view what, std::stri
 /// Throws InputError if the strategy or its barrier does not support a pipeline.
 void require_strategy_of_pipelines(const Scenario& scenario);
 
-/// Throws InputError if tokens are to be exchanged beside computing (ep_overlap), but nothing could overlap.
+/// Throws InputError if token exchange should overlap computing (ep_overlap), but nothing can overlap.
 void require_ep_overlap(const Scenario& scenario);
 
-/// True if tokens are exchanged beside computing.
+/// True if token exchange overlaps computing.
 bool overlaps_exchanges(const Scenario& scenario);
 
 /// Throws InputError, naming the option, for settings that these degrees of parallelism do not support.

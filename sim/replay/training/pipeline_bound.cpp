@@ -47,7 +47,7 @@ class PipelineBound {
     return sum;
   }
 
-  // A slow GPU may wait less for its host, so waiting is no part of the bound there.
+  // A slow GPU may wait less for its host, so waiting is not part of the bound there.
   static Shared<Profile> bounding(const Job& job) {
     Shared<Profile> profile = job.choice.detailed() ? job.parallel->layers_alone : Shared(job.parallel->profile);
     if (!profile->host.of_blocks()) return profile;

@@ -221,7 +221,7 @@ class PipelineReplay {
   std::vector<Stream> streams_;
 };
 
-// Adds up what a rank's stream does in an iteration.
+// Adds up the activities of a rank's stream in an iteration.
 StageResult stage_of(const Job& job, const Unrolled& unrolled, std::uint32_t rank) {
   const Pipeline& pipeline = *job.parallel->pipeline;
   StageResult stage;

@@ -174,7 +174,7 @@ void require_full_nodes(const Scenario& scenario, const Algorithm& algorithm) {
                    fmt::format("a multiple of {}, or ring", size));
 }
 
-// Names the collectives that can carry what the scenario sends.
+// Names the collectives that can carry the scenario's operations.
 std::string fitting(const Scenario& scenario) {
   if (!scenario.codec) return "an all-reduce, such as ring";
   std::vector<std::string_view> names;

@@ -231,7 +231,7 @@ void require_sharding(const Scenario& scenario) {
   if (scenario.given) return;
   if (scenario.strategy->plan) {
     if (options.sharding.shards_optimizer()) refuse(scenario, "zero", "leave it out: the strategy shards already");
-    if (options.barrier) refuse(scenario, "barrier", "leave it out: the framework determines what waits for what");
+    if (options.barrier) refuse(scenario, "barrier", "leave it out: the framework determines the dependencies");
     if (options.fsdp.reshard && reads(*scenario.strategy, "reshard")) {
       const std::string asked = scenario.options.get("reshard");
       const std::vector<std::string> words = words_for(*option_named("reshard"), *scenario.strategy);
@@ -248,7 +248,7 @@ void require_sharding(const Scenario& scenario) {
   if (options.sharding.shards_parameters() && options.barrier)
     throw InputError(
         scenario.options.place_of("barrier"), "barrier cannot be combined with zero=3",
-        "leave it out: with gathered parameters the framework determines what waits for what; or zero=0, 1 or 2");
+        "leave it out: with gathered parameters the framework determines the dependencies; or zero=0, 1 or 2");
 }
 
 }  // namespace allreplay

@@ -104,7 +104,7 @@ std::vector<OptionRow> sharding_rows() {
       choice<backward_prefetches, &Options::strategy, &S::fsdp, &F::backward_prefetch>(
           "backward_prefetch",
           "the next unit is gathered before this one computes (pre), after (post), or late (none)"),
-      count<1, many, &Options::strategy, &S::fsdp, &F::limit>("limit", "units gathered at once in the forward pass"),
+      count<1, many, &Options::strategy, &S::fsdp, &F::limit>("limit", "units gathered together in the forward pass"),
       count<1, most_elements, &Options::strategy, &S::zero, &Z::reduce_bucket>(
           "reduce_bucket", "elements that are reduced together", Tuned{1e6, 1e9}),
       count<0, most_elements, &Options::strategy, &S::zero, &Z::allgather_bucket>(

@@ -67,12 +67,12 @@ struct Scenario {
 
 struct Metrics {
   double iteration_s = 0;  ///< the steady period from the start of a backward pass to the next
-  double forward_s = 0;    ///< t_f of a micro-batch, of a worker without slowdown
-  double backward_s = 0;   ///< t_b, likewise
+  double forward_s = 0;    ///< t_f of a micro-batch, on a worker without slowdown
+  double backward_s = 0;   ///< t_b of a micro-batch, on a worker without slowdown
   double update_s = 0;     ///< of the optimizer, on such a worker's compute stream
-  double host_step_s = 0;  ///< of the host's part of the step, likewise
-  double host_s = 0;       ///< in which it waits for its host: in forward and backward passes, and that
-  double copy_s = 0;       ///< copies out of and into the buffers of collectives, likewise
+  double host_step_s = 0;  ///< the host's part of the step, on such a worker
+  double host_s = 0;       ///< waiting for the host on such a worker: in the passes, and host_step_s
+  double copy_s = 0;       ///< copies into and out of the buffers of collectives, on such a worker's compute stream
   double straggler_s = 0;  ///< iteration − that of the same plan without stragglers, spread and jitter
   double exposed_comm_s = 0;  ///< iteration − stragglers − K·(forward + backward) − update − the host's part − codec
   double comm_busy_s = 0;                 ///< time per iteration with any block in flight

@@ -61,7 +61,7 @@ Metrics metrics_of(const Scenario& scenario, const Plan& plan, const Period& per
   metrics.update_s += metrics.newton_schulz_s.value_or(0);
   metrics.host_step_s = to_seconds(time_of(Activity::HostStep));
   metrics.copy_s = seconds_of(Activity::CopyOut, Activity::CopyIn);
-  if (!unrolled.beside) metrics.codec_s = seconds_of(Activity::Encode, Activity::Decode);
+  if (!unrolled.separate_codec) metrics.codec_s = seconds_of(Activity::Encode, Activity::Decode);
   metrics.codec_s += to_seconds(times[static_cast<std::size_t>(Activity::Dequantise)]);
   share_among_steps(plan, metrics);
   add_speeds(scenario.profile, plan.sharding.accumulate, {.dp = scenario.workers}, metrics);

@@ -38,7 +38,7 @@ class Unroller {
     all_.transfers = plan.transfers.size();
     all_.decodes = compression && compression->decode_at() == DecodeAt::Arrival;
     all_.per_rank_start = per_rank_start && classes.size() > 1 && !plan.pipeline;
-    all_.beside = compression && compression->stream() == CodecStream::Side;
+    all_.separate_codec = compression && compression->stream() == CodecStream::Side;
     for (const Lane& lane : plan.lanes) all_.ticks = all_.ticks || lane.tick > Time(0);
     for (const Role& role : plan.roles) all_.pairs = all_.pairs || !role.pairs.empty();
     const std::size_t works = all_.lead_in(all_.classes), tasks = works + all_.transfers;  // in most plans, that is all
@@ -373,7 +373,7 @@ class Unroller {
         const TaskId done = all_.work(c, visit.after);
         all_.graph.precede(done, encode);
         for (const std::uint32_t start : visit.departures) all_.graph.precede(encode, departure(start, c));
-        if (!all_.beside && visit.after + 1 < all_.works(c)) all_.graph.precede(encode, done + 1);
+        if (!all_.separate_codec && visit.after + 1 < all_.works(c)) all_.graph.precede(encode, done + 1);
       }
       if (all_.decodes && !visit.arrivals.empty()) {
         const TaskId decode = add_timed({Activity::Decode, c, block}, all_.codec_stream(c),

@@ -52,9 +52,9 @@ struct Unrolled {
   std::size_t lanes = 0;
   std::size_t transfers = 0;
   bool decodes = false;             ///< decoding has tasks separate from encoding
-  bool beside = false;              ///< encoding and decoding have a separate stream
+  bool separate_codec = false;      ///< encoding and decoding have a separate stream
   bool ticks = false;               ///< some lane has ticks
-  bool pairs = false;               ///< works of some class run beside each other
+  bool pairs = false;               ///< some class runs two works concurrently
   std::vector<TaskId> exchange_of;  ///< by token exchange: the work that it belongs to
   std::vector<TaskId> ends;  ///< by work: the task that ends it, such as a token exchange; empty: the work itself
   /// Each class starts a transfer when it is ready itself (rendezvous.hpp), instead of all together.
@@ -74,14 +74,14 @@ struct Unrolled {
   TaskId exchange(std::size_t index) const { return static_cast<TaskId>(labels.size() - exchange_of.size() + index); }
 
   // Queues, in this order: a compute stream per class; arrivals, with per_rank_start; the lanes; a codec stream per
-  // class, with `beside`; the clock, with ticks; with pairs a lane of token exchanges per class.
+  // class, with `separate_codec`; the clock, with ticks; with pairs a lane of token exchanges per class.
   QueueId stream(std::size_t worker_class) const { return static_cast<QueueId>(worker_class); }
   QueueId arrivals() const { return static_cast<QueueId>(classes); }
   QueueId lane(std::size_t index) const { return static_cast<QueueId>(classes + (per_rank_start ? 1 : 0) + index); }
   QueueId codec_stream(std::size_t worker_class) const {
-    return beside ? lane(lanes + worker_class) : stream(worker_class);
+    return separate_codec ? lane(lanes + worker_class) : stream(worker_class);
   }
-  QueueId clock() const { return lane(lanes + (beside ? classes : 0)); }
+  QueueId clock() const { return lane(lanes + (separate_codec ? classes : 0)); }
   QueueId exchanges(std::size_t worker_class) const {
     return static_cast<QueueId>(clock() + (ticks ? 1 : 0) + worker_class);
   }

@@ -17,7 +17,7 @@ Influence felt(const Interference& interference, std::uint32_t network, std::vec
 
 System system_of(const Unrolled& unrolled, const Plan& plan, std::vector<Stream>& streams, Clock& clock,
                  const std::vector<ServerUse>& channels, const std::optional<Interference>& interference) {
-  const std::size_t computing = unrolled.beside ? 2 * unrolled.classes : unrolled.classes;
+  const std::size_t computing = unrolled.separate_codec ? 2 * unrolled.classes : unrolled.classes;
   const std::size_t pairs = computing + (unrolled.pairs ? unrolled.classes : 0);
   const auto in_lanes = std::count_if(plan.lanes.begin(), plan.lanes.end(), [](const Lane& one) { return one.stream; });
   streams.assign(pairs + static_cast<std::size_t>(in_lanes), Stream());

@@ -87,7 +87,7 @@ Causes causes_in_network(const Scenario& scenario, bool slower, bool latencies) 
   if (slower && network.nccl && !network.nccl->only && collective_named(scenario) == "nccl")
     for (const auto& [protocol, name] : {std::pair("simple", "Simple"), {"ll", "LL"}})
       causes.fixed.push_back(
-          {fmt::format("NCCL: protocol {} alone", name), CauseKind::Network, {{"protocol", protocol}}});
+          {fmt::format("NCCL: only protocol {}", name), CauseKind::Network, {{"protocol", protocol}}});
   const double most = slower ? 0.01 : 16;
   if (between)
     causes.fitted.push_back(by_factor(CauseKind::Network, "bandwidth between nodes x{}", "bandwidth", "x{}", most));

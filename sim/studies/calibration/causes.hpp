@@ -28,7 +28,7 @@ struct FixedCause {
 struct FittedCause {
   CauseKind kind = CauseKind::Network;
   double none = 1, most = 1;
-  double usual = 1;  ///< a size of this much is no surprise
+  double usual = 1;  ///< a size that would not be a surprise
   std::function<std::string(const std::string& size)> name;
   std::function<std::string(double size)> text;  ///< the size as the option takes it
   CauseWord word;                                ///< its value has "{}" for the size
@@ -43,7 +43,7 @@ struct Causes {
 Causes causes_of_slowness(const Outcome& expected, double measured_s);
 Causes causes_of_speed(const Outcome& expected, const Request& request);
 
-/// The causes between nodes and inside them alone, which need no profile. `latencies`: also of the start-up of
+/// Only the causes between nodes and inside them, which need no profile. `latencies`: also those in the start-up of
 /// messages.
 Causes causes_in_network(const Scenario& scenario, bool slower, bool latencies = false);
 

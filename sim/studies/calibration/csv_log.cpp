@@ -94,7 +94,7 @@ std::string with_unit(const std::string& cell, const Title& title, std::string_v
   return unit.empty() ? cell : fmt::format("{} {}", cell, unit);
 }
 
-// The collective whose rows are read: the requested one, or the only one. Nothing if there is no such column.
+// The collective whose rows are read: the requested one, or the only one. None if there is no such column.
 std::optional<CollectiveOp> chosen(const std::vector<CsvRow>& rows, const Columns& columns, const LogRequest& request,
                                    MeasurementLog& log) {
   if (!columns.collective) return std::nullopt;
@@ -135,7 +135,7 @@ bool is_measurement_csv(std::string_view text) {
       size |= is_size(title);
       time |= is_time(title);
       if (size && time) return true;
-      if (end == rest.size()) return size || time;  // some other CSV: the reader reports what is missing
+      if (end == rest.size()) return size || time;  // some other CSV: the reader reports the missing columns
       rest.remove_prefix(end + 1);
     }
   }

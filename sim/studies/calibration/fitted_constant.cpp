@@ -79,7 +79,7 @@ bool reaches(const FittedConstant& one, const MeasuredPoint& point) {
   });
 }
 
-// Puts the value for a number of nodes into the list of the network. Without a list, the file's own value is that of
+// Puts the value for a number of nodes into the list of the network. Without a list, the file's own value applies to
 // two nodes, the fewest between which a port sends.
 void set_for_nodes(Network& network, const FittedConstant& one) {
   const bool is_alpha = one.constant == Constant::Alpha;
@@ -100,7 +100,7 @@ bool has_own_value(const MeasuredPoint& point, Constant constant) {
   return own != point.cells.end() && !own->second.empty();
 }
 
-// True if the scenario has what the constant describes.
+// True if the scenario has the part that the constant describes.
 bool uses_constant(const FittedConstant& one, const Scenario& scenario) {
   if (one.inside) return scenario.cluster.network.node.has_value();
   return one.constant != Constant::Server || find_algorithm(collective_named(scenario), {}).servers;
@@ -172,8 +172,8 @@ Predicted predict(const Scenario& scenario, const MeasuredPoint& point, Quantity
     const double rate = quantity == Quantity::Throughput ? *metrics.samples_per_s : metrics.speedup;
     return rate * metrics.iteration_s / seconds;
   };
-  return {in_unit(metrics.iteration_s), in_unit(null.no_communication), in_unit(null.no_overlap),
-          metrics.efficiency, outcome.result.warning};
+  return {in_unit(metrics.iteration_s), in_unit(null.no_communication), in_unit(null.no_overlap), metrics.efficiency,
+          outcome.result.warning};
 }
 
 void add_nodes(MeasuredFile& measured, Library& library) {

@@ -36,7 +36,8 @@ struct FittedConstant {
 /// Returns the scenario of a measured point with the fitted constants. Throws InputError.
 Scenario scenario_of(const MeasuredPoint& point, const std::vector<FittedConstant>& fitted, Library& library);
 
-/// Returns the number of scored rows that a constant affects: it holds for them, and they use what it describes.
+/// Returns the number of scored rows that a constant affects: it applies to them, and they use the part that it
+/// describes.
 std::size_t scored_rows(const FittedConstant& one, const MeasuredFile& measured, Library& library);
 
 /// The prediction for a point, in the unit of the measurement, and those of two null models: communication takes no

@@ -1,4 +1,4 @@
-// Judges a measured speed: what the simulation expects with the error of its kind, and what would explain the gap.
+// Judges a measured speed: the expected one with the error of its kind, and possible causes of the gap.
 #pragma once
 
 #include <cstdint>
@@ -40,15 +40,15 @@ struct Cause {
   std::string name;  ///< "half of the bandwidth between nodes"
   CauseKind kind = CauseKind::Network;
   double time_s = 0;
-  double miss = 0;                          ///< |log| of the measured time over this one; of several times the mean
-  std::vector<std::string> own_flags = {};  ///< that are added for it; empty: no option gives that time
-  std::vector<std::string> flags = {};      ///< of `allreplay run` for that time; empty, likewise
+  double miss = 0;  ///< |log| of the measured time over this one; the mean if there are several times
+  std::vector<std::string> own_flags = {};  ///< added for this cause; empty: no option gives that time
+  std::vector<std::string> flags = {};      ///< all flags of `allreplay run` for that time; empty: no option gives it
   bool is_fitted = false;  ///< its size was chosen so that it comes as near to the measurement as it can
   double departure = 0;    ///< of a fitted size: |log| of its factor
 };
 
-/// Sorts causes by how well each alone explains the measurement. A fitted size explains nearly any gap, so it counts
-/// as if it missed by the median error too; of those, the smaller departure comes first.
+/// Sorts causes by how well each explains the measurement without the others. A fitted size explains nearly any gap, so
+/// it counts as if it also missed by the median error; of fitted sizes, the smaller departure comes first.
 void sort_causes(std::vector<Cause>& causes, double median_quotient);
 
 struct Judgement {
@@ -63,7 +63,7 @@ struct Judgement {
   std::vector<std::string> left_out;        ///< causes that cannot be simulated here, and why
 };
 
-/// Throws InputError for anything that is wrong with the request, and if its profile does not say what is measured.
+/// Throws InputError for any error in the request, and if its profile lacks the measured quantity.
 Judgement judge(Library& library, const Request& request, const MeasuredNumber& measured, int jobs);
 
 /// The measured quantity of an iteration of `seconds`.

@@ -83,7 +83,8 @@ struct CollectiveErrors {
 inline constexpr std::array<Bytes, 4> collective_sizes = {0, 64 << 10, 1 << 20, 16 << 20};
 std::span<const CollectiveErrors> collective_errors();
 
-/// The row nearest to a network: between nodes without the corrections that Alps showed, that of data sheets alone.
+/// The row nearest to a network: that of data sheets if there are several nodes and none of the corrections that were
+/// found on Alps.
 const CollectiveErrors& nearest_collective_errors(const Network& network, std::int64_t workers);
 
 }  // namespace allreplay

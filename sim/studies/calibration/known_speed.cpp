@@ -102,7 +102,7 @@ RateAndFloor rate_and_floor(std::span<const MeasuredSetting> speeds) {
     return a.known.batch < b.known.batch;
   };
   const auto [small, large] = std::ranges::minmax_element(speeds, by_batch);
-  // The largest batch, which waits for the host the least, sets the rate; the floor is what the smallest one needs.
+  // The largest batch, which waits for the host the least, sets the rate; the smallest one sets the floor.
   RateAndFloor found{factor_at(*large, Time(0))};
   if (off_with(*small, found.factor, Time(0)) < 0) {
     const auto too_slow = [&](double floor) {

@@ -90,8 +90,8 @@ void start_from_lines(Network& network, std::span<const Calibration> logs) {
   if (!network.alpha) network.alpha = network.node->alpha, network.beta = network.node->beta;
 }
 
-// Warns of factors that are too large for NCCL's model with the cluster's own constants: the log is of something else.
-// If the cluster has no start-up, the latency includes it.
+// Warns of factors that are too large for NCCL's model with the cluster's own constants: the log is probably of another
+// cluster. If the cluster has no start-up, the latency includes it.
 void warn_of_no_link(LevelFit& fit) {
   for (std::size_t axis = 0; axis <= latency_outside; ++axis) {
     const double most = axis % 2 == 0 ? 2 : 10;  // rates are from data sheets, start-ups include software
@@ -371,7 +371,7 @@ void warn_of_sizes(LevelFit& fit, std::span<const Calibration> logs, const std::
                     write_size(from)));
   if (!reach[rendezvous_time])
     fit.warnings.push_back(
-        fmt::format("no log of several nodes has sizes above {}: nothing is known of a rendezvous", write_size(from)));
+        fmt::format("no log of several nodes has sizes above {}: the rendezvous is unknown", write_size(from)));
 }
 
 bool changes_errors(bool NcclSetup::*flag, std::span<const Calibration> logs, const Network& fitted) {

@@ -132,7 +132,7 @@ LogJudgement judge(Library& library, Request request, MeasurementLog log) {
   if (log.workers < 2) throw InputError({log.file, ""}, "is of one worker, which sends nothing", "a log of several");
   request.workers = log.workers;
   if (!log.total_gathered && log.operation == CollectiveOp::AllGather)
-    for (Measurement& row : log.points) row.bytes *= log.workers;  // payloads: the price is that of all together
+    for (Measurement& row : log.points) row.bytes *= log.workers;  // payloads: the price applies to all together
   LogJudgement judgement{.log = std::move(log)};
   judgement.scenario = scenario_of_log(library, request, judgement.log);
   const Network& network = judgement.scenario.cluster.network;

@@ -1,4 +1,4 @@
-// Judges a log of a collective (nccl-tests, OSU, CSV) by size: what the cluster should give, and what explains the gap.
+// Judges a log of a collective (nccl-tests, OSU, CSV) by size: the expected times, and causes of the gap.
 #pragma once
 
 #include <string>

@@ -52,7 +52,7 @@ Quantity quantity_of(const std::vector<std::string>& columns, const SourceLocati
     throw InputError(place,
                      found.empty() ? "has no measured column"
                                    : fmt::format("has the measured columns {}", fmt::join(found, " and ")),
-                     "one column of iteration_s, samples_per_s or speedup; or time_s, for collectives alone");
+                     "one column of iteration_s, samples_per_s or speedup; or time_s, for single collectives");
   return row_named(quantities, found.front())->value;
 }
 
@@ -70,7 +70,7 @@ void require_kind(const std::vector<std::string>& columns, Quantity quantity, co
   for (const std::string_view name : refused)
     if (has(columns, name))
       throw InputError(place, fmt::format("has both columns {} and {}", name, name_of(quantities, quantity)),
-                       alone ? "a collective alone has none" : "time_s: bytes are of a collective alone");
+                       alone ? "a single collective has none" : "time_s: bytes are those of a single collective");
 }
 
 // The default columns: constants of the network, launches and spreads are a cluster's, the update is a profile's,
@@ -112,7 +112,7 @@ std::vector<FitRequest> parse_fits(std::string_view text, const std::vector<std:
     FitRequest fit{choose_by_name(constant_words, words[0], place, "'{}' is not a constant that rows can fit").value,
                    {}};
     if (quantity == Quantity::CollectiveTime && is_of_training(fit.constant))
-      throw InputError(place, fmt::format("a collective alone does not determine {}", words[0]),
+      throw InputError(place, fmt::format("a single collective does not determine {}", words[0]),
                        "launch, alpha, beta or server");
     if (words.size() == 2 || (words.size() > 2 && words[1] != "by"))
       throw InputError(place, fmt::format("'{}' is not a valid `by` for {}", words[1], words[0]),

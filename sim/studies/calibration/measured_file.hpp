@@ -50,7 +50,7 @@ inline constexpr Word<Constant> constant_words[] = {
 };
 inline constexpr std::size_t most_constants = 4;
 
-/// A word after `by` that is no column: the number of nodes of a row, by which alpha and beta between nodes may be
+/// A word after `by` that is not a column: the number of nodes of a row, by which alpha and beta between nodes may be
 /// fitted. Rows of other numbers of nodes then use interpolated values (settle_by_nodes()).
 inline constexpr std::string_view by_nodes = "nodes";
 

@@ -65,8 +65,8 @@ std::size_t header_start(std::string_view line) {
   return line.npos;
 }
 
-// Returns how much of a line is of the same form as a prefix: the same characters, but any digits for digits and any
-// blanks for blanks. 0 if the line does not begin like that.
+// Returns the number of characters of a line that have the form of a prefix: the same characters, but any digits for
+// digits and any blanks for blanks. 0 if the line does not begin like that.
 std::size_t matched(std::string_view line, std::string_view prefix) {
   const auto run = [](std::string_view text, std::size_t at, bool (*belongs)(char)) {
     while (at < text.size() && belongs(text[at])) ++at;

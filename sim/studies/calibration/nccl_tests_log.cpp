@@ -44,7 +44,7 @@ std::string_view before_chatter(std::string_view line) {
   return line;
 }
 
-// A line of the log as it would be without NCCL's messages within it; `index` is that of its first piece.
+// A line of the log without the messages that NCCL printed into it; `index` is that of its first piece.
 struct LogLine {
   std::size_t index;
   std::string text;

@@ -87,12 +87,12 @@ ValidatedPoint validated(const MeasuredPoint& point, const Validation& of, Predi
 
 GroupScore score_of(const std::string& name, const Validation& of, const std::vector<std::size_t>& rows) {
   GroupScore score{.name = name};
-  std::vector<double> errors, no_communication, no_overlap, losses, loss_errors, smaller, beside_smaller;
+  std::vector<double> errors, no_communication, no_overlap, losses, loss_errors, smaller, own_of_smaller;
   for (const std::size_t row : rows) {
     const ValidatedPoint& point = of.points[row];
     if (point.smaller) {
       smaller.push_back(*point.smaller);
-      beside_smaller.push_back(point.error);
+      own_of_smaller.push_back(point.error);
     }
     errors.push_back(point.error);
     no_communication.push_back(point.no_communication);
@@ -102,7 +102,7 @@ GroupScore score_of(const std::string& name, const Validation& of, const std::ve
     loss_errors.push_back(std::abs(point.loss->predicted - point.loss->measured));
   }
   score.error = summary_of(errors);
-  if (!smaller.empty()) score.smaller = SmallerScore{summary_of(smaller), summary_of(beside_smaller)};
+  if (!smaller.empty()) score.smaller = SmallerScore{summary_of(smaller), summary_of(own_of_smaller)};
   if (losses.empty()) return score;
   score.no_communication = summary_of(no_communication);
   score.no_overlap = summary_of(no_overlap);

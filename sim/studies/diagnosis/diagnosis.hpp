@@ -1,4 +1,4 @@
-// Diagnoses by what-if replays what slows a measured job down. docs/diagnosis.md defines every number.
+// Finds the causes of a measured job's slowness by what-if replays. docs/diagnosis.md defines every number.
 #pragma once
 
 #include <array>
@@ -99,7 +99,7 @@ struct Diagnosis {
   double iteration_without_s(double mended) const;
 };
 
-/// `progress` is given the number of rounds of work; it returns what is called after each of them. Throws InputError.
+/// `progress` receives the number of rounds of work, and returns the function to call after each. Throws InputError.
 Diagnosis diagnose(MeasuredJob job, const std::function<std::function<void()>(std::size_t)>& progress);
 
 }  // namespace allreplay

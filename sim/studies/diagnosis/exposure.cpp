@@ -11,7 +11,7 @@ namespace allreplay {
 
 namespace {
 
-// One step. Adds up what is exposed on each rank.
+// One step. Adds up the exposed communication on each rank.
 class StepExposure {
  public:
   StepExposure(const MeasuredSteps& job, std::size_t step, Exposure& result)

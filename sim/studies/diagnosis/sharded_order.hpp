@@ -6,7 +6,7 @@
 
 namespace allreplay {
 
-/// True if an op of the job is of a kind that only sharded jobs have.
+/// True if some op of the job has a kind that only sharded jobs have.
 bool is_sharded(const MeasuredJob& job);
 
 /// "backward-compute of unit 3, micro-batch 0", "unit-reduce 3".

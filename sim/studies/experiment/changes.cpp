@@ -259,7 +259,7 @@ constexpr ChangeRow rows[] = {
     {"inner-bandwidth", "the same inside nodes", Changed::Network, bandwidth<Level::Inside>, "RATE|xN"},
     {"inner-latency", "the same inside nodes", Changed::Network, latency<Level::Inside>, "TIME|xN"},
     {"rails", "network ports of a node", Changed::Network, rails},
-    {"oversubscription", "of a topology: what hosts can send over what the links above them carry; 1: none",
+    {"oversubscription", "of a topology: bandwidth of hosts over that of the links above them; 1: none",
      Changed::Network, oversubscription},
     {"node", "workers of a node", Changed::Network, node},
     {"placement", "placement of ranks on a topology: packed, spread, or HOST,HOST,...", Changed::Network, placement,

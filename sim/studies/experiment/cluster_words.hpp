@@ -22,7 +22,7 @@ std::span<const ClusterWordRow> cluster_word_rows();
 /// Returns the cluster file that the words describe; "rails" may be among them. Throws InputError.
 std::string cluster_file_of(std::span<const ChangeText> words);
 
-/// Returns how many nodes with `gpus` GPUs each the workers need.
+/// Returns the number of nodes with `gpus` GPUs each that the workers need.
 std::int64_t nodes_for(std::int64_t workers, std::int64_t gpus);
 
 /// Raises "nodes" to the number that the workers need. Throws InputError if "gpus" or "nodes" is missing or invalid.

@@ -24,13 +24,13 @@ const Plan& plan_behind(Outcome& outcome) {
 }
 
 bool differ_in_kind(Outcome& a, Outcome& b) {
-  constexpr double alike = 0.01;  // padding and cuts of blocks differ by less
+  constexpr double negligible = 0.01;  // padding and cuts of blocks differ by less
   const std::optional<CodecCosts>&codec = a.scenario.codec, &there_codec = b.scenario.codec;  // plans do not have them
   if ((codec ? codec->name : "") != (there_codec ? there_codec->name : "")) return true;
   const Plan &one = plan_behind(a), &other = plan_behind(b);
   if (one.sharding.zero != other.sharding.zero || one.sharding.shard_group != other.sharding.shard_group) return true;
   const double sent = bytes_sent(one), there = bytes_sent(other);
-  return std::abs(sent - there) > alike * std::max(sent, there);
+  return std::abs(sent - there) > negligible * std::max(sent, there);
 }
 
 void replay_in_doubt(Outcome& outcome, double share) {

@@ -8,11 +8,11 @@
 
 namespace allreplay {
 
-/// Replays the plans of the winner, of all that tie with it, and of the runner-up of another kind with the rule's part
-/// of the bandwidth between nodes, and sets their Result::doubted_s, which rank() then uses. Results are of another
-/// kind if they shard among other numbers of workers or send other amounts of bytes. Does nothing without a doubt in
-/// the rule, or if the workers fill one node. `same_samples`: iterations have equally many samples, so their times are
-/// compared. REQUIRES: results of one race.
+/// Simulates slower links between nodes: replays the plans of the winner, of all that tie with it, and of the runner-up
+/// of another kind at the fraction `rule.doubt` of that bandwidth, and sets their Result::doubted_s, which rank() uses.
+/// Results are of another kind if they shard among other numbers of workers or send other amounts of bytes. Does
+/// nothing without rule.doubt, or if the workers fill one node. `same_samples`: iterations have equally many samples,
+/// so their times are compared. REQUIRES: results of one race.
 void add_doubts(const std::vector<Outcome*>& race, const WinningRule& rule, bool same_samples = false);
 
 /// contender_of() for results whose iterations have equally many samples.

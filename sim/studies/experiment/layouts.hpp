@@ -20,7 +20,7 @@ struct ModelLayout {
   bool ep_overlap = false;                     ///< token exchange overlaps
   std::string schedule;                        ///< "" without a pipeline
   std::int64_t chunks = 1;                     ///< per rank
-  std::int64_t first_less = 0, last_less = 0;  ///< how many fewer layers the first and the last chunk have
+  std::int64_t first_less = 0, last_less = 0;  ///< the number of layers that the first and the last chunk have less
   std::int64_t samples = 1, micro_batches = 1;
   Recompute recompute = Recompute::None;
   std::string strategy;
@@ -39,8 +39,8 @@ struct LayoutSearch {
   std::optional<Recompute> recompute;
   std::vector<std::string> strategies{"megatron", "fsdp2"};
   std::optional<Efficiency> efficiency;  ///< of all estimates; none: the device's, or the usual one
-  std::size_t budget = 200;              ///< how many layouts are simulated
-  std::size_t in_parts = 200;            ///< for how many of the best the exposed time and the bubble are computed
+  std::size_t budget = 200;              ///< the number of layouts to simulate
+  std::size_t in_parts = 200;  ///< the number of best layouts for which the exposed time and the bubble are computed
   int jobs = 2;
   WinningRule rule;
   std::function<void(std::size_t trials)> begin;  ///< called once the maximum number of trials is known
@@ -57,7 +57,7 @@ struct LayoutTrial {
 
 struct LayoutAdvice {
   std::vector<LayoutTrial> ranking;  ///< the winner first; layouts that do not fit last
-  std::size_t tied = 0;              ///< how many of the first are equally fast
+  std::size_t tied = 0;              ///< the number of leading layouts that are equally fast
   std::size_t possible = 0;          ///< number of layouts that divide evenly
   std::vector<std::string> skipped;  ///< "pp 64: …": degrees that are in no layout, and why
   std::size_t too_slow = 0;          ///< not tried: their computation takes longer than the winner's iteration

@@ -10,7 +10,7 @@ namespace {
 
 using Among = LayerCollective::Among;
 
-// True if a layer of the profile communicates in such groups, so that the profile is that of one member.
+// True if a layer of the profile communicates in such groups, so that the profile has the times of one member.
 bool communicates_among(const Profile& profile, Among group) {
   return std::any_of(profile.layers.begin(), profile.layers.end(), [&](const Layer& layer) {
     return std::any_of(layer.collectives.begin(), layer.collectives.end(),

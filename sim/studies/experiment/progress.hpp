@@ -10,7 +10,7 @@ namespace allreplay {
 /// Shows a bar with the time left on a terminal; otherwise, for logs, prints a line each half minute.
 class Progress {
  public:
-  /// `telling`: the fraction of the work after which the time left is shown.
+  /// `telling`: the fraction of the work that must be done before the time left is shown.
   Progress(std::string what, std::size_t total, double telling = 0.05);
   ~Progress();  ///< clears the line
   Progress(const Progress&) = delete;

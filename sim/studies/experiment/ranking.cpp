@@ -90,7 +90,7 @@ std::size_t options_changed(const Strategy& strategy, const NamedValues& options
     const auto& [name, value] = one;
     const bool off = std::find(on.begin(), on.end(), name) != on.end();
     if (name == "memory" || value == (off ? "false" : usual_value(strategy, name, profile)))
-      return false;  // the memory's size is no setting
+      return false;  // the memory's size is not a setting
     return reads(strategy, name) || std::find(steps.begin(), steps.end(), name) != steps.end();
   }));
 }

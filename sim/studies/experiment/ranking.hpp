@@ -18,7 +18,7 @@ struct WinningRule {
   /// The share of a worker's memory that should stay free for what is not simulated: fragments of the allocator,
   /// buffers of NCCL and cuBLAS, temporary tensors of kernels. A plan that leaves less wins only if every plan does.
   double headroom = 0.1;
-  /// The part of the bandwidth between nodes with which add_doubts() replays the winner and others; none: nothing.
+  /// add_doubts() replays the winner and others at this fraction of the bandwidth between nodes; none: no such replays.
   std::optional<double> doubt = {};
 };
 

@@ -94,7 +94,7 @@ struct SweepRun {
 
 struct Swept {
   std::size_t simulated = 0;
-  std::size_t rows = 0;  ///< of the share, including those kept from `out`
+  std::size_t rows = 0;  ///< of this share, including those that `resume` kept
 };
 
 /// Simulates the rows of the share. The file has the rows in the order of the sweep, regardless of `jobs` and `farm`.

@@ -184,8 +184,8 @@ std::string joined(const Row& row) {
   return text;
 }
 
-// A file whose lines are written by the time append() returns, so that a kill cuts at most one. The file itself is
-// locked, so that nobody else writes it under another name.
+// A file whose lines are written by the time append() returns, so that a kill truncates at most one. The file itself is
+// locked, so that no other process writes it under another name.
 class SweepFile::Output {
  public:
   // Opens `file`, so that the system follows links unless `flags` forbid it; `path` is the file with links followed.

@@ -37,7 +37,8 @@ struct KeptRows {
 KeptRows read_rows(const Files& files, const std::string& file, const FileRows& rows,
                    std::string (Files::*read)(const std::string& file, std::uint64_t most) const);
 
-/// Throws InputError unless a sweep may replace the file: it does not exist, or a sweep wrote it and nobody changed it.
+/// Throws InputError unless a sweep may replace the file: it does not exist, or a sweep wrote it and it has not been
+/// changed since.
 void require_replaceable(const Files& files, const std::string& file, const std::string& header);
 
 /// Writes finished rows in the order of the sweep; if the process is killed, at most the last row is incomplete. Before

@@ -143,7 +143,7 @@ constexpr VariedAxis axes[] = {
      set_change<bandwidth_flag>},
     {"workers", "number of workers: a list, or LO:HI:+N", true, true, worker_values, set_workers},
     {"rails", "network ports of a node", true, true, rail_values, set_change<rails_flag>},
-    {"oversubscription", "what hosts can send over what the links above them carry: LO:HI", false, false, ratios,
+    {"oversubscription", "bandwidth of hosts over that of the links above them: LO:HI", false, false, ratios,
      set_change<ratio_flag>},
     {"batch", "samples per worker", true, true, batch_values, set_change<batch_flag>},
 };

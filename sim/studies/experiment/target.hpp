@@ -1,4 +1,4 @@
-// Targets such as "exposed<5%", and what can be varied to meet them.
+// Targets such as "exposed<5%", and the settings that can be varied to meet them.
 #pragma once
 
 #include <optional>

@@ -27,7 +27,7 @@ class TargetFinder {
     if (!quantity.of(result_.base))
       throw InputError({"command line", "--target"},
                        fmt::format("{} is unknown for {}", quantity.name, result_.base.scenario.profile->name),
-                       "another quantity, or a profile with what it needs");
+                       "another quantity, or a profile with the values it needs");
     if (search_.axis) vary();
     if (search_.prices && !search_.prices->fabrics.empty()) compare_fabrics();
     return std::move(result_);

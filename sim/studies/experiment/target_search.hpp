@@ -13,7 +13,7 @@ namespace allreplay {
 struct TargetSearch {
   Target target;
   const VariedAxis* axis = nullptr;  ///< null: only fabrics are compared
-  std::vector<std::string> values;   ///< of the axis, or the ends of its range; empty: the usual ones
+  std::vector<std::string> values;   ///< values of the axis, or the ends of its range; empty: the usual values
   SourceLocation place;              ///< of these
   std::optional<FabricPrices> prices;
   int jobs = 2;

@@ -61,7 +61,7 @@ TrainingCost cost_of(const Training& training, const Outcome& outcome, double us
 void append_cost(Row& row, const TrainingCost& cost);
 void append_cost(Row& row, const Training& training, const Outcome& outcome);
 
-/// An outcome, with what it costs and how long it takes.
+/// An outcome, with its cost and its duration.
 struct CostAndTime {
   const Outcome* outcome = nullptr;
   double usd = 0, seconds = 0;

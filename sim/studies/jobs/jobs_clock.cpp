@@ -18,7 +18,7 @@ namespace allreplay {
 
 namespace {
 
-// Returns how many begins S(i) of the job the run waits for. The last one only ends the iteration before it.
+// Returns the number of iteration starts S(i) that the run waits for. The last one only ends the iteration before it.
 std::int64_t awaited_of(const SeatedJob& job, const JobsFile& file, bool some_end) {
   if (some_end) return job.iterations ? *job.iterations + 1 : 0;
   return file.warm_up + file.iterations + 1;
@@ -201,7 +201,7 @@ class JobsClock final : public Observer {
         for (const std::size_t event : running.job->events[c])
           if (file_.events[event].at <= now && now < file_.events[event].end()) factor *= *file_.events[event].slowdown;
         slowed.emplace_back(running.compute[c], factor);
-        if (running.unrolled.beside) slowed.emplace_back(running.codec[c], factor);
+        if (running.unrolled.separate_codec) slowed.emplace_back(running.codec[c], factor);
       }
   }
 

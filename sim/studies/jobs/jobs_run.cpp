@@ -217,7 +217,7 @@ std::string duration_note(double messages) {
   const std::string time =
       seconds < 6000 ? fmt::format("{:.0f} min", std::max(1.0, seconds / 60)) : fmt::format("{:.1f} h", seconds / 3600);
   return fmt::format(
-      "message simulates up to {:.2g} messages of the jobs together, and as many of each alone: some {} in all, at 1 "
+      "message simulates up to {:.2g} messages of the jobs together, and again of each in isolation: about {}, at 1 "
       "us "
       "each, and less if iterations repeat. fluid takes seconds",
       messages, time);

@@ -26,11 +26,11 @@ GoodputJob goodput_job(Library& library, const Request& request, const Outcome& 
   const Metrics& metrics = outcome.result.metrics;
   const double throughput = static_cast<double>(workers) / metrics.iteration_s;
   const auto relative = [&library, request, workers, on_each, throughput,
-                         known = std::make_shared<std::map<std::int64_t, double>>()](std::int64_t some) {
-    const auto [one, fresh] = known->emplace(some, 1);
+                         known = std::make_shared<std::map<std::int64_t, double>>()](std::int64_t some_nodes) {
+    const auto [one, fresh] = known->emplace(some_nodes, 1);
     if (!fresh) return one->second;
     Request fewer = request;
-    fewer.workers = std::min(some * on_each, workers);
+    fewer.workers = std::min(some_nodes * on_each, workers);
     const double iteration_s = run(library.resolve(fewer)).result.metrics.iteration_s;
     return one->second = static_cast<double>(*fewer.workers) / iteration_s / throughput;
   };

@@ -10,8 +10,8 @@ namespace allreplay {
 /// The number of nodes: of a two-level cluster, or of a topology's machines; otherwise every worker is a node.
 std::int64_t nodes_of_job(const Scenario& scenario);
 
-/// `outcome` is that of `request`. Throughputs on fewer nodes are simulated on demand, which throws InputError if
-/// strategy or collective do not allow so few workers. REQUIRES: the library outlives the result.
+/// Makes a goodput job. `outcome` is the result of `request`. Throughputs on fewer nodes are simulated on demand, which
+/// throws InputError if strategy or collective do not allow so few workers. REQUIRES: the library outlives the result.
 GoodputJob goodput_job(Library& library, const Request& request, const Outcome& outcome);
 
 }  // namespace allreplay

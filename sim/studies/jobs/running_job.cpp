@@ -49,7 +49,7 @@ void seat(const SeatedJob& job, std::uint32_t number, SharedNetwork& network, Sy
   }
   const std::size_t classes = job.classes.size();
   running.compute.assign(server_of.begin(), server_of.begin() + static_cast<std::ptrdiff_t>(classes));
-  if (running.unrolled.beside)
+  if (running.unrolled.separate_codec)
     running.codec.assign(server_of.begin() + static_cast<std::ptrdiff_t>(classes) + 1,
                          server_of.begin() + static_cast<std::ptrdiff_t>(2 * classes) + 1);
   if (scenario.cluster.interference)

@@ -191,7 +191,7 @@ Time computing_of(const SeatedJob& seated) {
     Time sum{0};
     for (TaskId id = 0; id < unrolled.labels.size(); ++id) {
       const Label& label = unrolled.labels[id];
-      if (is_on_stream(label.kind) && !is_copy(label.kind) && !(is_codec(label.kind) && unrolled.beside))
+      if (is_on_stream(label.kind) && !is_copy(label.kind) && !(is_codec(label.kind) && unrolled.separate_codec))
         sum = add(sum, unrolled.nominal[id] - inside_layers(seated.job, label));
     }
     longest = std::max(longest, sum);

@@ -15,8 +15,8 @@ struct BoundarySearch {
   /// Measures the quantity at these values; nothing for a value that is not possible.
   std::function<std::vector<std::optional<double>>(const std::vector<std::size_t>&)> measure;
   std::function<bool(double)> meets;  ///< the target: a threshold
-  bool prefers_least = true;          ///< the answer if all values meet it, or neither end does
-  std::size_t most_scanned = 33;      ///< a scan measures so many, evenly spaced, and bisects between two of them
+  bool prefers_least = true;          ///< the answer if all values meet the target, or neither end does
+  std::size_t most_scanned = 33;  ///< evenly spaced values that a scan measures, before it bisects between two of them
 };
 
 struct Boundary {

@@ -63,7 +63,7 @@ TEST_CASE("a node of one port, and of a port for each") {
   check("ring", layout, 4, 84, 2 * 15.0 / 16 * 2);
 }
 
-TEST_CASE("a last node that is part empty") {
+TEST_CASE("a last node that is not full") {
   // N = 10 in nodes of 4: n = 3, q = 2.
   const NodeLayout layout = layout_of(10, 4);
   CHECK((layout.nodes == 3 && layout.per_node == 4 && layout.last == 2));
@@ -115,7 +115,7 @@ TEST_CASE("reduction comes on top, and the halves are halves") {
   CHECK(to_seconds(costs.all_gather(1000)) * 1e6 == Approx(42 + 3.75));
 }
 
-TEST_CASE("what no closed form on two levels serves is refused") {
+TEST_CASE("settings without a closed form on two levels are refused") {
   const auto complaint = [](std::string_view name, const CollectiveOptions& options) {
     return error_place([&] { price(network(4, 2), find_algorithm(name, {}), 16, 16, options); });
   };
@@ -125,7 +125,7 @@ TEST_CASE("what no closed form on two levels serves is refused") {
   CHECK(complaint("nccl", {}) == "c.json: /network");
 }
 
-TEST_CASE("a measurement inside one node is not carried out of it; one of several is, and it is said") {
+TEST_CASE("a measurement inside one node is not used between nodes; one over several nodes is, with a note") {
   Network measured = network(8, 1);
   measured.alpha.reset();
   measured.beta.reset();
@@ -175,14 +175,14 @@ TEST_CASE("tables by number of workers are linear in its logarithm") {
   CHECK(error_place([&] { us(32, 1000); }) == "c.json: /network/tables");
 }
 
-TEST_CASE("groups of workers lie in nodes as they fall") {
+TEST_CASE("groups of workers may lie in nodes in any way") {
   const auto check_layout = [](const NodeLayout& layout, std::int64_t nodes, std::int64_t per_node,
-                               std::int64_t beside) {
+                               std::int64_t sharing) {
     CHECK(layout.nodes == nodes);
     CHECK(layout.per_node == per_node);
-    CHECK(layout.beside == beside);
+    CHECK(layout.sharing == sharing);
   };
-  check_layout(layout_on(16, 2, 1, 4, {}), 1, 2, 1);  // two pairs in every node: nobody leaves it
+  check_layout(layout_on(16, 2, 1, 4, {}), 1, 2, 1);  // two pairs in every node: no message leaves it
   check_layout(layout_on(16, 8, 1, 4, {}), 2, 4, 1);  // a group fills two nodes
   check_layout(layout_on(16, 2, 8, 4, {}), 2, 1, 4);  // equal places of those: four groups leave each node
   check_layout(layout_on(16, 8, 2, 4, {}), 4, 2, 2);  // equal places of the pairs

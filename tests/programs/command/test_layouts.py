@@ -51,7 +51,7 @@ class Layouts(program.Case):
         for old, new in zip(before["layers"], after["layers"]):
             self.assertEqual([2 * one["bytes"] for one in old.get("collectives", [])], [one["bytes"] for one in new.get("collectives", [])])
 
-    def test_what_cannot_be_cut_is_refused_by_its_flag(self):
+    def test_impossible_cuts_are_refused_at_their_flag(self):
         for flag, words in {"--tp": [*GPT2, "--tp", 3], "--cp": [*GPT2, "--cp", 3], "--sequence-parallel": [*GPT2, "--sequence-parallel"],
                             "--samples-per-second": [*GPT2, "--tp", 2, "--samples-per-second", 9]}.items():
             self.assertIn(f"command line: {flag}: ", self.refused("estimate", *words))
@@ -274,14 +274,14 @@ class Layouts(program.Case):
         self.assertLess(needs, limit)
         self.assertIn("--headroom: ", self.refused(*words, "--headroom", 2))
 
-    def test_what_is_given_is_not_searched(self):
+    def test_given_values_are_not_searched(self):
         rows = self.json_of("recommend", "--model", "gpt2-medium", "--device", "h100", *CLUSTER, "--workers", 16, "--global-batch", 64,
                             "--budget", 4, "--pp", 2, "--schedule", "zbv", "--batch", 2, "--recompute", "full", "--tp", 2)
         for row in rows:
             self.assertEqual((row["pp"], row["tp"], row["schedule"], row["micro_batch"], row["recompute"]), (2, 2, "zbv", 2, "full"))
             self.assertIn("ZBVZeroBubble", row["settings"])
 
-    def test_frameworks_run_what_is_simulated(self):
+    def test_frameworks_can_run_the_simulated_layouts(self):
         """24 blocks of 7 layers, 2 before and 2 behind them: chunks of equally many blocks, in torchtitan's words and
         Megatron-LM's too."""
         rows = self.json_of("recommend", "--model", "gpt2-medium", "--device", "h100", *CLUSTER, "--workers", 16, "--global-batch", 64,
@@ -301,7 +301,7 @@ class Layouts(program.Case):
             self.assertIn(f"layers_per_stage {24 // chunks} ", words)
             self.assertEqual(row["chunks"] > 1, "schedule 1F1B" not in words)
 
-    def test_what_no_framework_cuts_is_left_out(self):
+    def test_layouts_that_no_framework_supports_are_left_out(self):
         """24 blocks make no 32 chunks, and no 16 of as many each: pp 8 with one chunk alone."""
         rows = self.json_of("recommend", "--model", "gpt2-medium", "--device", "h100", *CLUSTER, "--workers", 16, "--global-batch", 64,
                             "--budget", 40, "--pp", 8, "--recompute", "none")
@@ -314,12 +314,12 @@ class Layouts(program.Case):
         self.assertIn("--tp: ", self.refused(*model, "--tp", 3))
         self.assertIn("--schedule: megatron", self.refused(*model, "--strategies", "megatron", "--schedule", "zbv", "--pp", 2))
 
-    def test_where_nothing_fits_is_said_what_would(self):
+    def test_if_nothing_fits_a_remedy_is_named(self):
         """What is said to fit does, when it is asked for so."""
         model = ["recommend", "--model", "llama3-70b", "--device", "h100", *CLUSTER, "--budget", 40]
         line = self.refused(*model, "--workers", 8, "--global-batch", 8)
         smallest, workers, room = re.search(r"--device: none of the 40 simulated of \d+ layouts fits into 85.02 GB: the smallest, (.*), needs .*"
-                                            r"\((\d+) workers, where .* fits; or ([\d.]+ GB) a worker\)$", line).groups()
+                                            r"\((\d+) workers, with which .* fits; or ([\d.]+ GB) a worker\)$", line).groups()
         # 70.55 billion parameters, each with a weight of two bytes, a gradient of four and 12 of state, on eight GPUs: 158.7 GB.
         self.assertTrue(158.73 < float(room.split()[0]) < 163, room)
         self.assertRegex(smallest, "recompute full")
@@ -353,7 +353,7 @@ class Layouts(program.Case):
         self.assertIn("--plot: ", self.refused(*words, "--plot", self.folder / "p.txt"))
         self.assertIn("--framework: ", self.refused(*words, "--framework", "deepspeed"))
 
-    def test_what_does_not_go_with_a_model(self):
+    def test_options_that_do_not_apply_to_a_model(self):
         model = ["recommend", "--model", "gpt2", *CLUSTER]
         for flag, words in {"--device": model, "--profile": [*model, "--device", "h100", "--profile", "resnet50_k80_b16"],
                             "--schedule": [*model, "--device", "h100", "--schedule", "gpipe"],

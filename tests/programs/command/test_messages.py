@@ -96,7 +96,7 @@ class Words(program.Case):
         file = self.folder / "config.json"
         estimate = ["estimate", "--model", "config.json", "--device", "h100", "--batch", "1", "--precision", "bf16"]
         file.write_text(json.dumps(LLAMA), encoding="utf-8")
-        says = "note: defaults of its class for what config.json leaves out: num_attention_heads 32, intermediate_size 11008, vocab_size 32000"
+        says = "note: keys missing in config.json have the defaults of its class: num_attention_heads 32, intermediate_size 11008, vocab_size 32000"
         self.assertIn(says, " ".join(self.run_program(*estimate).stderr.split()))
         file.write_text(json.dumps({**LLAMA, "num_attention_heads": 32, "intermediate_size": 11008, "vocab_size": 32000}), encoding="utf-8")
 

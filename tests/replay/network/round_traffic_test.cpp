@@ -222,12 +222,12 @@ TEST_CASE("steps of BML, one counted from the other, are those walked") {
       check_rounds(bml_rounds(n, levels, op), *topology, {2, 1e-6, 0});
       // n groups of them are others: nothing is said of those.
       for (const Round& round : among_groups(bml_rounds(n, levels, op), static_cast<Rank>(n * workers), 1).rounds)
-        CHECK(!round.alike);
+        CHECK(!round.uniform);
     }
   }
 }
 
-TEST_CASE("messages to everybody are a wall where there are more of them than senders, and than receivers") {
+TEST_CASE("messages to all ranks are a wall if they outnumber senders and receivers") {
   const auto topology = build("star", 4);
   const auto is_wall = [&](std::map<Rank, std::vector<Rank>> sends) {
     Rounds rounds{.ranks = 4};

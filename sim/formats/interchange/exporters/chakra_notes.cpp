@@ -37,7 +37,7 @@ std::string groups_text(const Plan& plan, std::int64_t workers) {
 std::vector<std::string> chakra_notes(const ExportRequest& request, const Plan& plan, std::size_t vanished) {
   const Profile& profile = request.profile;
   std::vector<std::string> notes;
-  if (!request.plan) notes.push_back("without --strategy every tensor is all-reduced alone, one after another");
+  if (!request.plan) notes.push_back("without --strategy every tensor is all-reduced separately, one after another");
   const auto rounded = std::count_if(profile.layers.begin(), profile.layers.end(), [](const Layer& layer) {
     return layer.forward.count() % 1'000'000 != 0 || layer.backward.count() % 1'000'000 != 0;
   });

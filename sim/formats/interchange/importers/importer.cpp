@@ -65,7 +65,7 @@ void match(Profile& profile, const Model& model, const SourceLocation& file) {
                        fmt::format("{} parameters", expected));
     if (next->second != expected)
       throw InputError(file,
-                       fmt::format("the layer '{}' has {} parameters where '{}' of the model '{}' has {}",
+                       fmt::format("the layer '{}' has {} parameters, but '{}' of the model '{}' has {}",
                                    profile.layers[next->first].name, next->second, layer.name, model.name, expected),
                        "the same layers in the same order");
     profile.layers[next->first].name = layer.name;

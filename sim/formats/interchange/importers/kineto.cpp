@@ -32,12 +32,13 @@ std::string signature(const Attribution& known, const ProfiledIteration& iterati
 
 // Returns the steps with the most frequent signature. Steps cut off by the profiler's window lack layers or times.
 std::vector<Id> whole_steps(const Attribution& known, const SourceLocation& file) {
-  std::map<std::string, std::vector<Id>> alike;
+  std::map<std::string, std::vector<Id>> steps_by_signature;
   for (Id step = 0; step < known.iterations.size(); ++step)
-    if (!known.iterations[step].layers.empty()) alike[signature(known, known.iterations[step])].push_back(step);
-  if (alike.empty())
+    if (!known.iterations[step].layers.empty())
+      steps_by_signature[signature(known, known.iterations[step])].push_back(step);
+  if (steps_by_signature.empty())
     throw InputError(file, "has no backward pass: no AccumulateGrad that a forward operator led to", right_trace);
-  return std::max_element(alike.begin(), alike.end(),
+  return std::max_element(steps_by_signature.begin(), steps_by_signature.end(),
                           [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); })
       ->second;
 }

@@ -120,8 +120,8 @@ Id launching_root(const Attribution& known, Id correlation) {
 }
 
 // Adds a kernel's time to its layer, or to its other purpose. `dims`: of the operator that launched it, 0 if only its
-// root is known. `beside`: the part of its duration during which communication ran.
-void add_kernel(Attribution& known, const KinetoKernel& kernel, Id at, Id dims, std::int64_t beside) {
+// root is known. `overlapped`: the part of its duration during which communication ran.
+void add_kernel(Attribution& known, const KinetoKernel& kernel, Id at, Id dims, std::int64_t overlapped) {
   if (at == none) {
     known.unlaunched += kernel.duration;
     return;
@@ -137,10 +137,10 @@ void add_kernel(Attribution& known, const KinetoKernel& kernel, Id at, Id dims, 
   };
   const auto layer_pass = [&](PassTime& pass, Id forward) {
     pass.all += kernel.duration;
-    pass.beside += beside;
+    pass.overlapped += overlapped;
     if (known.communicates && kernel.work != 0)
       known.slowdown.add(std::uint64_t{kernel.work} << 32 | (dims != 0 ? dims : known.root(forward).dims),
-                         kernel.duration, beside);
+                         kernel.duration, overlapped);
   };
   if (kernel.communication) return elsewhere(Elsewhere::Communication);
   if (root.optimizer) return elsewhere(Elsewhere::Optimizer);

@@ -22,9 +22,9 @@ inline constexpr std::string_view elsewhere_names[elsewhere_count] = {"before th
                                                                       "backward nodes without a forward operator",
                                                                       "operators outside forward and backward passes"};
 
-/// The time of one pass of one layer, in nanoseconds. `beside`: the part during which communication ran.
+/// The time of one pass of one layer, in nanoseconds. `overlapped`: the part during which communication ran.
 struct PassTime {
-  std::int64_t all = 0, beside = 0;
+  std::int64_t all = 0, overlapped = 0;
 };
 
 struct LayerTimes {
@@ -68,7 +68,7 @@ struct Attribution {
   bool runs_in(const std::vector<Id>& some, std::size_t kernel) const;
 };
 
-/// Attributes a trace. If it has no kernels, it is of training on a CPU.
+/// Attributes a trace. A trace without kernels is taken as training on a CPU.
 Attribution attributed(KinetoTrace trace);
 
 /// Returns the call that launched the kernel with this correlation id; null if the trace has none.

@@ -215,15 +215,15 @@ void add_communication(const Attribution& known, const WholeSteps& steps, const 
   if (const auto& slowdown = steps.slowdown; slowdown && slowdown->factor > 1)
     imported.notes.push_back(fmt::format(
         "subtracted: the slow-down of computation by communication, {:.3f} times, as \"interference\": {{\"compute\": "
-        "{:.3f}}} in a cluster file ({} kernels of {} kinds ran both during it and alone: {:.0f} % of the time during "
+        "{:.3f}}} in a cluster file ({} kernels of {} kinds ran both with it and without: {:.0f} % of the time with "
         "it)",
         slowdown->factor, slowdown->factor, slowdown->pieces, slowdown->kinds, slowdown->covered * 100));
   else if (hidden > 0)
     imported.notes.push_back(
-        slowdown ? fmt::format("computation was not slowed down by communication: {:.3f} times its time alone",
+        slowdown ? fmt::format("computation was not slowed down by communication: {:.3f} times its time without",
                                slowdown->factor)
                  : "how much communication slows computation cannot be determined: too little of the same work ran "
-                   "both alone and during communication");
+                   "both with communication and without");
 }
 
 std::vector<std::int64_t> first_shape(const std::string& dims) {

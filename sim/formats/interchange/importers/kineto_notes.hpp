@@ -18,10 +18,10 @@ struct WholeSteps {
   /// Returns the time in nanoseconds, without the slow-down by simultaneous communication.
   double time(const PassTime& pass) const {
     const double alone = slowdown && slowdown->factor > 1 ? 1 / slowdown->factor : 1;
-    return static_cast<double>(pass.all) - static_cast<double>(pass.beside) * (1 - alone);
+    return static_cast<double>(pass.all) - static_cast<double>(pass.overlapped) * (1 - alone);
   }
 
-  /// Returns the mean in microseconds of what `nanoseconds` returns for each step.
+  /// Returns the mean over the steps of `nanoseconds`, in microseconds.
   template <class Nanoseconds>
   double mean_us(const Attribution& known, Nanoseconds nanoseconds) const {
     double sum = 0;

@@ -45,28 +45,28 @@ std::int64_t shared_length(std::span<const Interval> of, std::span<const Interva
   return sum;
 }
 
-void SlowdownEstimate::add(std::uint64_t kind, std::int64_t duration, std::int64_t beside) {
-  beside_ += beside;
-  if (beside == 0)
+void SlowdownEstimate::add(std::uint64_t kind, std::int64_t duration, std::int64_t overlapped) {
+  overlapped_ += overlapped;
+  if (overlapped == 0)
     seen_[kind].alone.push_back(duration);
-  else if (10 * beside >= 9 * duration)
-    seen_[kind].beside.push_back(duration);
+  else if (10 * overlapped >= 9 * duration)
+    seen_[kind].overlapped.push_back(duration);
 }
 
 std::optional<SlowdownEstimate::Result> SlowdownEstimate::result() const {
   Result result;
-  double alone = 0, beside = 0;
+  double alone = 0, overlapped = 0;
   for (const auto& [kind, seen] : seen_) {
-    if (seen.alone.empty() || seen.beside.empty()) continue;
-    const auto times = static_cast<double>(seen.beside.size());
+    if (seen.alone.empty() || seen.overlapped.empty()) continue;
+    const auto times = static_cast<double>(seen.overlapped.size());
     alone += times * middle_of(seen.alone);
-    beside += times * middle_of(seen.beside);
-    result.pieces += static_cast<std::int64_t>(seen.beside.size());
+    overlapped += times * middle_of(seen.overlapped);
+    result.pieces += static_cast<std::int64_t>(seen.overlapped.size());
     ++result.kinds;
   }
   if (result.pieces < 10 || alone <= 0) return std::nullopt;
-  result.factor = beside / alone;
-  result.covered = beside / static_cast<double>(beside_);
+  result.factor = overlapped / alone;
+  result.covered = overlapped / static_cast<double>(overlapped_);
   if (result.covered < 0.2) return std::nullopt;
   return result;
 }

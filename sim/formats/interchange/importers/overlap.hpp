@@ -34,20 +34,22 @@ class SlowdownEstimate {
     double covered = 0;       ///< their share of all time during communication
   };
 
-  /// Adds a measurement. `kind` is equal for equal work. `beside` is the part of `duration` during which communication
-  /// ran; work with a part between 0 and nine tenths is not used.
-  void add(std::uint64_t kind, std::int64_t duration, std::int64_t beside);
+  /// Adds a measurement. `kind` is equal for equal work. `overlapped` is the part of `duration` during which
+  /// communication ran. Work that communication overlaps for more than 0 but less than nine tenths of its time is
+  /// ignored.
+  void add(std::uint64_t kind, std::int64_t duration, std::int64_t overlapped);
 
   /// Compares the medians of each kind, weighted by its number of measurements during communication. Returns none if
-  /// less than a fifth of that time, or fewer than ten measurements, are of kinds measured both ways.
+  /// fewer than ten measurements during communication, or less than a fifth of their time, are of kinds that were also
+  /// measured without it.
   std::optional<Result> result() const;
 
  private:
   struct Seen {
-    std::vector<std::int64_t> alone, beside;
+    std::vector<std::int64_t> alone, overlapped;
   };
   std::map<std::uint64_t, Seen> seen_;
-  std::int64_t beside_ = 0;
+  std::int64_t overlapped_ = 0;
 };
 
 }  // namespace allreplay

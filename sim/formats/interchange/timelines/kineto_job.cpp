@@ -54,13 +54,13 @@ std::string first_steps(const std::vector<RankTrace>& ranks) {
 std::vector<std::int64_t> keep_common_steps(std::vector<RankTrace>& ranks) {
   const Shape usual = usual_shape(ranks);
   const std::string had = first_steps(ranks);
-  std::map<std::int64_t, std::size_t> alike;  // by step number, the ranks on which it has the usual shape
+  std::map<std::int64_t, std::size_t> usual_ranks;  // by step number, the ranks on which it has the usual shape
   for (const RankTrace& rank : ranks)
-    for (const RankStep& step : rank.steps) alike[step.number] += shape_of(step) == usual;
+    for (const RankStep& step : rank.steps) usual_ranks[step.number] += shape_of(step) == usual;
   for (RankTrace& rank : ranks)
-    std::erase_if(rank.steps, [&](const RankStep& step) { return alike[step.number] < ranks.size(); });
+    std::erase_if(rank.steps, [&](const RankStep& step) { return usual_ranks[step.number] < ranks.size(); });
   std::vector<std::int64_t> others;
-  for (const auto& [number, count] : alike)
+  for (const auto& [number, count] : usual_ranks)
     if (count < ranks.size()) others.push_back(number);
   if (ranks.front().steps.empty())
     throw InputError({ranks.front().file, ""}, "has no step in common with the other ranks' traces: " + had,

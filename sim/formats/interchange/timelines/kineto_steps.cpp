@@ -305,12 +305,13 @@ std::vector<RankStep> rank_steps(const Attribution& known, const SourceLocation&
                        "steps of one pass, without accumulation of gradients");
   const StepReader reader(known);
   if (const std::string_view name = reader.blocking_collective(); !name.empty())
-    throw InputError(file,
-                     fmt::format("has collectives inside its passes that are not of gradients ({}): whoever waits in "
-                                 "them would seem to be slow",
-                                 one_line(name, 40)),
-                     "data-parallel training whose collectives reduce gradients, such as DDP's; `allreplay import` "
-                     "reads the layers of one rank");
+    throw InputError(
+        file,
+        fmt::format("has collectives inside its passes that do not reduce gradients ({}): a rank that waits in "
+                    "them would seem slow",
+                    one_line(name, 40)),
+        "data-parallel training whose collectives reduce gradients, such as DDP's; `allreplay import` "
+        "reads the layers of one rank");
   std::vector<RankStep> steps = reader.read();
   if (steps.empty())
     throw InputError(file, "has no step with a forward and a backward pass", "a trace of training, with its steps");

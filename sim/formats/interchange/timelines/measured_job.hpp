@@ -87,7 +87,7 @@ struct MeasuredOp {
   std::uint32_t entry = 0;  ///< its line, or the index of its event in a trace; `no_entry`: made of several events
   std::uint16_t file = 0;
   OpKind kind = OpKind::ForwardCompute;
-  std::uint16_t part = 0;    ///< of a unit's compute that other collectives interrupt
+  std::uint16_t part = 0;    ///< number of the piece, if collectives split a unit's compute into several
   std::uint16_t stream = 0;  ///< of a sharded job's collective; 0: the default of its kind
   std::uint32_t group = 0;   ///< of a sharded job's collective: an index of MeasuredJob::groups
 };
@@ -106,7 +106,7 @@ struct MeasuredJob {
   std::map<std::pair<OpKind, std::uint32_t>, CollectiveSize> unit_sizes;  ///< by kind and unit; whole buffers
   std::vector<std::string> unit_names;                                    ///< by unit; may be empty
   std::string precision;                ///< of the parameters that units gather; may be empty
-  std::vector<std::string> groups{""};  ///< of ranks, named by what tells them apart; the first: all replicas
+  std::vector<std::string> groups{""};  ///< distinct names of process groups; the first one: all replicas
   std::map<std::string, std::uint32_t, std::less<>> group_numbers = {{"", 0}};  ///< by name
   bool lines = true;                                                            ///< MeasuredOp::entry is a line
   std::vector<MeasuredOp> ops;

@@ -16,7 +16,7 @@ class OpReader {
  public:
   OpReader(MeasuredJob& job, const StepChoice& steps) : job_(job), steps_(steps) {}
 
-  /// The fields of an op as text. `rank`, `chunk` and what follows may be empty: unknown, and 0.
+  /// The fields of an op as text. `rank`, `chunk` and the later ones may be empty: unknown, and 0.
   struct Words {
     std::string_view step, replica, stage, kind, seq, start_us, duration_us, rank, chunk, group, stream, part;
   };

@@ -49,16 +49,17 @@ std::vector<std::int64_t> keep_common(std::vector<ShardedTrace>& ranks) {
                          return a.second < b.second;
                        })->first;
   const std::string had = first_steps(ranks);
-  std::map<std::int64_t, std::size_t> alike;  // by step number, the ranks on which it has these ops
+  std::map<std::int64_t, std::size_t> usual_ranks;  // by step number, the ranks on which it has these ops
   for (const ShardedTrace& trace : ranks)
-    for (const ShardedRankStep& step : trace.rank.steps) alike[step.number] += keys_of(step) == usual;
+    for (const ShardedRankStep& step : trace.rank.steps) usual_ranks[step.number] += keys_of(step) == usual;
   for (ShardedTrace& trace : ranks)
-    std::erase_if(trace.rank.steps, [&](const ShardedRankStep& step) { return alike[step.number] < ranks.size(); });
+    std::erase_if(trace.rank.steps,
+                  [&](const ShardedRankStep& step) { return usual_ranks[step.number] < ranks.size(); });
   if (ranks.front().rank.steps.empty())
     throw InputError({ranks.front().file, ""}, "has no step in common with the other ranks' traces: " + had,
                      "traces of the same steps, recorded on all ranks by profilers with the same schedule");
   std::vector<std::int64_t> others;
-  for (const auto& [number, count] : alike)
+  for (const auto& [number, count] : usual_ranks)
     if (count < ranks.size()) others.push_back(number);
   return others;
 }

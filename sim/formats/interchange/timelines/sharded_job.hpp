@@ -1,4 +1,4 @@
-// Makes a measured job of the sharded steps of its ranks.
+// Builds a measured job from the sharded steps of its ranks.
 #pragma once
 
 #include <string>

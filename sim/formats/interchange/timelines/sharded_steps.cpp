@@ -23,7 +23,7 @@ constexpr auto what_to_record =
     "traces of all ranks with record_shapes=True, by PyTorch 2.4 or later, which name the "
     "ranks of each process group";
 
-constexpr std::uint16_t cpu_stream = 1;  // of what a thread computes, and of the collectives in which it blocks
+constexpr std::uint16_t cpu_stream = 1;  // for the computes of a thread, and for collectives that block it
 
 // A kernel of the compute stream or, on a CPU, an operator.
 struct ComputePiece {
@@ -165,8 +165,8 @@ class ShardedReader {
     return most == busy.end() ? std::uint16_t{0} : most->first;
   }
 
-  // The unit of what an operator launches: that of the hook around it, or of the forward operator whose node it runs.
-  // Without hooks, units that each have a reduction end with its launch.
+  // Returns the unit to which an operator's launches belong: that of the hook around it, or of the forward operator
+  // whose node it runs. Without hooks, units that each have a reduction end with its launch.
   Id unit_of(Id step, std::uint32_t batch, Id root_id, std::uint16_t thread, std::int64_t at, Pass pass) const {
     if (const HookSpan* hook = units_.hook_at(thread, at))
       if (const Id unit = units_.unit_of(*hook); unit != none) return unit;
@@ -211,7 +211,7 @@ class ShardedReader {
     }
   }
 
-  // On a CPU operators take time, apart from the hooks inside them, which wait for collectives.
+  // On a CPU operators take time, except for the hooks inside them, which wait for collectives.
   void take_operators() {
     std::map<std::uint16_t, std::vector<Interval>> hooks;
     for (Id i = 0; i < known_.roots.all.size(); ++i) {
@@ -287,7 +287,7 @@ class ShardedReader {
     return op;
   }
 
-  // The kind of a collective of a unit; nothing if it is of none.
+  // Returns the kind of a unit's collective; nothing if it belongs to no unit.
   std::optional<OpKind> unit_kind(const CollectivePiece& one, const HookSpan* hook, Pass pass) const {
     if (units_.has_hooks() && !hook) return std::nullopt;
     switch (one.carries) {
@@ -343,7 +343,7 @@ class ShardedReader {
     }
   }
 
-  // Gathers after the update are of the next step's first forward pass.
+  // Gathers after the update belong to the next step's first forward pass.
   void add_early_gathers(const std::vector<CollectivePiece>& pieces, Id step, Ops& ops) const {
     if (!units_.has_passes(step)) return;
     Id unit = 0;
@@ -402,7 +402,7 @@ class ShardedReader {
     end_op();
   }
 
-  // The update: what its spans launch, and what follows the last reduction, such as the clipping of gradients.
+  // The update: all launches of its spans, and everything after the last reduction, such as the clipping of gradients.
   static void add_update(StepParts& parts, const std::vector<Interval>& others, Ops& ops) {
     std::int64_t reduced = 0;
     for (const auto& [key, op] : ops)

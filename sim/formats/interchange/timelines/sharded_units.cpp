@@ -180,7 +180,7 @@ void UnitTimeline::find_hooks(UnitMarks marks) {
   }
 }
 
-// A unit runs from its pre_forward to its post_forward, apart from the units inside it.
+// A unit runs from its pre_forward to its post_forward, minus the units inside it.
 void UnitTimeline::mark_by_spans(UnitMarks marks) {
   std::vector<std::tuple<std::int64_t, bool, Id>> events;  // time, opens, unit if named
   for (const KinetoSpan& span : known_.trace.spans) {

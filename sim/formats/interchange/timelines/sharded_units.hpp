@@ -29,7 +29,7 @@ struct HookSpan {
   Id outer = none;  ///< index of the span around it
 };
 
-/// The framework whose spans tell units apart. `None`: only the gathers do.
+/// The framework whose spans distinguish units. `None`: only the gathers do.
 enum class UnitMarks : std::uint8_t { Fsdp2, Fsdp1, DeepSpeed, None };
 
 /// The kind of unit spans of a trace; nothing if it is not of sharded training.
@@ -64,7 +64,7 @@ class UnitTimeline {
   bool gathers_ahead() const { return gathers_ahead_; }
   /// The units by name; empty if they have none.
   const std::vector<std::string>& names() const { return names_; }
-  /// True if hooks, rather than the kind of a collective, tell which collectives are of units.
+  /// True if hooks, rather than the kind of a collective, decide which collectives belong to units.
   bool has_hooks() const { return marks_units_ == UnitMarks::Fsdp1 || marks_units_ == UnitMarks::Fsdp2; }
 
  private:
