@@ -2,7 +2,8 @@
 // 100,000 rows:
 //   check             reading, resolving and checking the rows, which each process does before the first
 //   share_out/N       finding the rows of N shares
-//   serve/N           rank 0: handing out rows, taking answers and writing the file, with N ranks that answer at once
+//   serve/N           rank 0: handing out rows, taking answers and writing the file, with N ranks that answer
+//   immediately
 #include <deque>
 #include <filesystem>
 #include <fstream>

@@ -141,7 +141,7 @@ void fluid_rings(benchmark::State& state) {
 }
 BENCHMARK(fluid_rings)->Name("FluidRings")->Arg(2048)->Unit(benchmark::kMillisecond);
 
-// So many unequal blocks; the same on every run.
+// Unequal blocks of this number; the same on every run.
 std::vector<Bytes> unequal(std::size_t count) {
   std::vector<Bytes> blocks;
   for (std::size_t i = 0; i < count; ++i) blocks.push_back(static_cast<Bytes>(40'000 + i * 7919 % 240'007));

@@ -1,6 +1,6 @@
 // Measures how fast plans are made, and how long searches and recommendations take. Lines of the output:
 //   plan/…        one plan: 161 tensors as in ResNet-50, 604 as in DenseNet-201, at the strategy's defaults
-//   mergecomp/…   the exact optimum for so many groups, under a codec with linear times
+//   mergecomp/…   the exact optimum for a number of groups, under a codec with linear times
 //   best/…        the search of `best`
 //   recommend/…   all strategies tuned and ranked at one size, two trials at a time
 #include <benchmark/benchmark.h>

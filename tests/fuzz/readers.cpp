@@ -281,7 +281,7 @@ bool is_small(const JobsFile& file) {
 
 void read_a_jobs_file(const std::string& text) {
   const Files files;
-  JobsFile file = read_jobs(files, Json::parse(text, "docs/examples/fuzz"));  // beside what it names
+  JobsFile file = read_jobs(files, Json::parse(text, "docs/examples/fuzz"));  // with the files that it names
   file.limits.steps = 100'000;
   if (!is_small(file) || read_cluster(*file.inline_cluster).workers > 64) return;
   Library library;
@@ -310,7 +310,7 @@ std::vector<std::string> jobs_files() {
 }
 
 void read_a_sweep(const std::string& text) {
-  const Json json = Json::parse(text, "configs/fuzz");  // beside what sweeps name
+  const Json json = Json::parse(text, "configs/fuzz");  // in the folder of the files that sweeps name
   if (json.is_object() && json.find("jobs")) {
     read_jobs_sweep({}, json);
     return;

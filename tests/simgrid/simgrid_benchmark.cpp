@@ -64,7 +64,7 @@ std::vector<sg::Host*> simgrid_fat_tree(int workers) {
   return hosts;
 }
 
-std::string payload = "x";  // what is sent does not matter, only how long it takes
+std::string payload = "x";  // only the duration matters, not the contents
 
 sg::Mailbox* box(const std::string& kind, int from, int to) {
   return sg::Mailbox::by_name(fmt::format("{} {} {}", kind, from, to));
@@ -150,7 +150,7 @@ double our_run(int workers, bool fat, bool trees) {
   return to_seconds(lay_on(what, *topology)->alone(all_bytes));
 }
 
-// In a process of its own: how long it takes by the clock and in processor time, its memory, and the time it finds.
+// In a process of its own: its wall-clock and processor time, its memory, and the simulated time.
 void measure(const std::string& name, const std::function<double()>& run) {
   std::fflush(stdout);
   const pid_t child = fork();

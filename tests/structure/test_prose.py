@@ -40,7 +40,7 @@ class Pages(unittest.TestCase):
 class Wrapping(unittest.TestCase):
     """What is reflowed, and what is not."""
 
-    def test_what_may_be_wide_stays(self):
+    def test_lines_that_may_be_wide_stay(self):
         for text in (f"```\n{LONG}\n```", f"```text\n{LONG}\n```\n", f"| {LONG} |", f"# {LONG}", f"![{LONG}](a.png)", f"a\n\n    {LONG}\n\nb", f"<!-- {LONG} -->"):
             with self.subTest(text):
                 self.assertEqual(prose.wrapped(text), text)

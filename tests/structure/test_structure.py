@@ -62,7 +62,7 @@ class Structure(unittest.TestCase):
                 if "/" in include and not include.startswith("sys/"):
                     self.assertIn(re.match(r"\w+", include).group(), own | set(PACKAGES), f"{path.relative_to(ROOT)} includes {include}")
 
-    def test_modules_include_what_they_may(self):
+    def test_modules_include_only_allowed_ones(self):
         for path, module, includes in sources():
             for include in includes:
                 if include.startswith("sim/"):
@@ -84,7 +84,7 @@ class Structure(unittest.TestCase):
             uses = re.search(r"USES ([\w ]+)", body)
             self.assertEqual(uses.group(1).split() if uses else [], USES[module], module)
 
-    def test_what_the_page_adds_is_what_is_tested(self):
+    def test_examples_of_the_page_are_tested(self):
         page = (ROOT / "docs" / "dev" / "adding.md").read_text(encoding="utf-8")
         test = (ROOT / "tests" / "output" / "report" / "adding_test.cpp").read_text(encoding="utf-8")
         for file in sorted((ROOT / "docs" / "examples").glob("*.cpp")):

@@ -32,7 +32,7 @@ class Tables(unittest.TestCase):
         listable = re.search(r"known: (.*)\)", program.run("list", "q" * 20).stderr)[1].split(", ")
         self.assertEqual(sorted(shown), sorted(what for what in listable if program.run("list", what, "--markdown").returncode == 0))
 
-    def test_what_is_not_the_program_s_is_replaced(self):
+    def test_foreign_tables_are_replaced(self):
         page = "a\n<!-- allreplay list columns --markdown -->\n| column |\n<!-- end -->\nb\n"
         written = tool.page_of(page, PROGRAM)
         self.assertRegex(written, r"\Aa\n<!-- allreplay list columns --markdown -->\n\| column \|(?s:.)*\n\| `iteration_s` \|(?s:.)*\n<!-- end -->\nb\n\Z")

@@ -81,7 +81,7 @@ TEST_CASE("a file is written whole, through a private temporary") {
   CHECK(folder.files() == 5);  // the three that were there, and two; no temporary
 }
 
-TEST_CASE("a file that cannot be read says why, and is not read for ever") {
+TEST_CASE("a file that cannot be read is reported with the reason, and reading ends") {
   // The page at address 0 of a process's memory is never mapped.
   CHECK(error_place([] { Files().read("/proc/self/mem"); }) == "/proc/self/mem");
 }
@@ -105,7 +105,7 @@ TEST_CASE("links stay links, and permissions stay") {
   CHECK(link_target(folder("link")) == folder("target/real"));
 }
 
-TEST_CASE("what cannot be written says so, and leaves nothing") {
+TEST_CASE("a failed write is reported, and leaves nothing behind") {
   const Folder folder;
   fs::create_directories(folder("sub"));
   folder.write("file", "x");
@@ -121,7 +121,7 @@ TEST_CASE("what cannot be written says so, and leaves nothing") {
   CHECK(folder.files() == 2);
 }
 
-TEST_CASE("a file that may not grow so large is an error like a full disk") {
+TEST_CASE("exceeding the limit on file sizes is an error like a full disk") {
   const Folder folder;
   folder.write("out", "before");
   fs::create_symlink("fresh", folder("dangling"));
@@ -141,7 +141,7 @@ TEST_CASE("a signal that ends the program leaves no temporary and no lock behind
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     const Folder folder;
     const pid_t child = started([&] {
-      std::signal(signal, SIG_DFL);  // whoever runs the tests may ignore it: nohup
+      std::signal(signal, SIG_DFL);  // the process that runs the tests may ignore it: nohup
       leave_in_order();
       const FileLock lock(folder("out"));
       const std::string text(std::size_t{64} << 20, 'x');
@@ -172,7 +172,7 @@ TEST_CASE("a signal that is ignored stays so") {
   CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
 }
 
-TEST_CASE("a file that was read is not written over, by whatever name") {
+TEST_CASE("a file that was read is not overwritten, under any name") {
   const Folder folder;
   folder.write("in", "precious");
   fs::create_hard_link(folder("in"), folder("hard"));
@@ -204,7 +204,7 @@ TEST_CASE("names of one file have one identity") {
   CHECK(Files().identity(folder("nowhere/new")).empty());
 }
 
-TEST_CASE("reading stops at a limit, and says what cannot be read") {
+TEST_CASE("reading stops at a limit, and reports unreadable files") {
   const Folder folder;
   folder.write("long", std::string(3 << 20, 'x'));
   CHECK(Files().read(folder("long"), 3 << 20).size() == 3 << 20);
@@ -214,7 +214,7 @@ TEST_CASE("reading stops at a limit, and says what cannot be read") {
   CHECK(error_place([&] { Files().read(folder("absent")); }) == folder("absent"));
 }
 
-TEST_CASE("digests tell contents apart") {
+TEST_CASE("different contents have different digests") {
   CHECK(digest("a") != digest("b"));
   CHECK(digest("") != digest(std::string_view("\0", 1)));
   CHECK(digest("abcdefgh") != digest("abcdefgi"));
@@ -234,13 +234,13 @@ TEST_CASE("digests tell contents apart") {
   CHECK(of({"one"}) != of({"two"}));
 }
 
-TEST_CASE("a lock names its holder, and goes with it") {
+TEST_CASE("a lock names its holder, and ends with it") {
   const Folder folder;
   const std::string file = folder("out.csv"), name = file + ".lock";
   {
     const FileLock lock(file);
     CHECK(error_place([&] { const FileLock second(file); }) == file);
-    CHECK(fs::exists(name));  // the one who was refused has not removed it
+    CHECK(fs::exists(name));  // the refused lock has not removed it
   }
   CHECK(folder.files() == 0);
   {
@@ -257,7 +257,7 @@ TEST_CASE("a lock names its holder, and goes with it") {
   CHECK_FALSE(fs::exists(folder("victim")));
 }
 
-TEST_CASE("a file that is added to is not replaced, by whatever name") {
+TEST_CASE("a file that is appended to is not replaced, under any name") {
   const Folder folder;
   folder.write("out", "so far");
   fs::create_hard_link(folder("out"), folder("hard"));
@@ -272,7 +272,7 @@ TEST_CASE("a file that is added to is not replaced, by whatever name") {
     }
   }
   CHECK(Files().read_output(folder("hard")) == "so far");
-  Files().write(folder("hard"), "x");  // gone with who held it
+  Files().write(folder("hard"), "x");  // removed together with the lock
   CHECK(Files().read_output(folder("hard")) == "x");
   const Descriptor opened(open(folder("out").c_str(), O_RDONLY));
   CHECK(still_names(folder("soft"), opened.number()));

@@ -7,7 +7,7 @@
 
 using namespace allreplay;
 
-TEST_CASE("values know where they stand") {
+TEST_CASE("values know their place in the file") {
   const Json json = Json::parse(R"({"a": {"b": [1, "2 ms"]}})", "f.json");
   const Json item = json.at("a").at("b").items()[1];
   CHECK(item.place().path == "/a/b/1");
@@ -17,7 +17,7 @@ TEST_CASE("values know where they stand") {
   CHECK(error_place([&] { json.allow_only({"aa", "x"}); }) == "f.json: /a");
 }
 
-TEST_CASE("what is no JSON is said in one line") {
+TEST_CASE("invalid JSON is reported in one line") {
   for (const std::string text : {"", "{", "{\"a\": 1", "[1,]", "{\"a\": NaN}", "{} {}", "{\"a\": 1e999}", "\xff\xfe"}) {
     CHECK(error_place([&] { Json::parse(text, "f.json"); }) == "f.json");
   }
@@ -35,7 +35,7 @@ TEST_CASE("whole numbers are read digit by digit") {
   const auto read = [](const std::string& text) {
     return Json::parse("[" + text + "]", "f").items()[0].integer(INT64_MIN, INT64_MAX);
   };
-  // Doubles hold 53 bits: the next of them are 2^53 and 2^53 + 2, and at 2^63 1,024 apart.
+  // Doubles hold 53 bits: their distance is 2 from 2^53 on, and 1,024 just below 2^63.
   CHECK(read("9223372036854775807") == INT64_MAX);
   CHECK(read("-9223372036854775808") == INT64_MIN);
   CHECK(read("9007199254740993") == (std::int64_t{1} << 53) + 1);
@@ -51,7 +51,7 @@ TEST_CASE("whole numbers are read digit by digit") {
   CHECK(complaint("1e17") == "f: /0");
 }
 
-TEST_CASE("what nests too deep is said, before anything can overflow") {
+TEST_CASE("too deep nesting is reported before anything can overflow") {
   const auto nested = [](int levels) {
     return R"({"a": )" + std::string(static_cast<std::size_t>(levels - 1), '[') +
            std::string(static_cast<std::size_t>(levels - 1), ']') + "}";
@@ -65,7 +65,7 @@ TEST_CASE("what nests too deep is said, before anything can overflow") {
   }
 }
 
-TEST_CASE("texts and keys move no cursor") {
+TEST_CASE("control characters in texts and keys are not printed") {
   for (const std::string bad : {R"(a\u001b[2J)", R"(\u009b2J)", R"(\u202e)", R"(\u0000)"}) {
     CHECK(error_place([&] { Json::parse(R"({"name": ")" + bad + R"("})", "f").at("name").text(); }) == "f: /name");
     CHECK(error_place([&] { Json::parse("{\"" + bad + "\": 1}", "f"); }) == "f");

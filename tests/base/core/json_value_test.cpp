@@ -45,7 +45,7 @@ TEST_CASE("values are filled in order") {
   CHECK_FALSE(json.is_array());
 }
 
-TEST_CASE("what was built is read") {
+TEST_CASE("built values can be read") {
   const JsonValue json{
       {"whole", -3}, {"large", std::uint64_t{1} << 40}, {"half", 0.5}, {"text", "x"}, {"list", {1, 2}}};
   CHECK(json.at("whole").number() == -3);
@@ -63,7 +63,7 @@ TEST_CASE("indented, each item and member has its line") {
   CHECK(json.dump(2) == "{\n  \"a\": [\n    1,\n    {\n      \"b\": \"c\"\n    }\n  ],\n  \"none\": []\n}");
 }
 
-TEST_CASE("what is read is written again") {
+TEST_CASE("values that were read are written unchanged") {
   for (const std::string text :
        {R"({"b":1,"a":[null,true,-2,18446744073709551615,0.5,"x\n"]})", "[]", "{}", "\"text\"", "1e+300"}) {
     CHECK(JsonValue::parse(text).dump() == text);

@@ -22,7 +22,7 @@ TEST_CASE("rows are found by name") {
         "command line: --colour");
 }
 
-TEST_CASE("few names are all told") {
+TEST_CASE("a short list of names is suggested completely") {
   CHECK(choose_by_name(colours, "red", place, "'{}' is no colour").value == Colour::Red);
   CHECK(error_place([] { choose_by_name(colours, "{}", place, "'{}' is no colour"); }) == "command line: --colour");
   CHECK(choices({}).empty());

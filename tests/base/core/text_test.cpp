@@ -17,7 +17,7 @@ TEST_CASE("one line of text holds nothing that moves a cursor") {
         // U+200B, U+200F, U+2060, U+206F, U+FEFF, U+061C
         "\xe2\x80\x8b", "\xe2\x80\x8f", "\xe2\x81\xa0", "\xe2\x81\xaf", "\xef\xbb\xbf", "\xd8\x9c"})
     CHECK_FALSE(is_one_line(text));
-  CHECK(is_one_line("\xe2\x80\xa6"));  // an ellipsis, beside U+2028
+  CHECK(is_one_line("\xe2\x80\xa6"));  // an ellipsis, next to U+2028
   for (const char* neighbour : {"\xe2\x80\x8a", "\xe2\x80\x8d", "\xe2\x80\x90", "\xe2\x81\x9e", "\xe2\x81\xb0"})
     CHECK(is_one_line(neighbour));  // a hair space, a joiner, a hyphen, a vertical ellipsis, a superscript 0
 }
@@ -35,7 +35,7 @@ TEST_CASE("names can stand in tables, messages and lines of CSV") {
   CHECK(as_name(std::string(1001, 'x')).size() == 1000);
 }
 
-TEST_CASE("bytes that are no text become question marks, one each") {
+TEST_CASE("bytes that are not text become question marks, one each") {
   CHECK(as_text("größer\xff") == "größer?");
   CHECK(as_text("\xe0\x80\x80") == "???");       // overlong
   CHECK(as_text("\xed\xa0\x80") == "???");       // half of a surrogate pair
@@ -46,12 +46,12 @@ TEST_CASE("a line is cut between characters") {
   CHECK(one_line("a\nb\x1b[2J", 100) == "a b?[2J");
   CHECK(one_line("12345678", 8) == "12345678");
   CHECK(one_line("123456789", 8) == "12345…");
-  CHECK(one_line("12345ö89", 8) == "12345…");  // 9 bytes; the ö does not fit beside an ellipsis of three
+  CHECK(one_line("12345ö89", 8) == "12345…");  // 9 bytes; the ö does not fit next to an ellipsis of three
   CHECK(one_line("1234ö789", 8) == "1234…");
   CHECK(one_line(std::string(100'000, 'x'), 1000).size() == 1000);
 }
 
-TEST_CASE("prose is broken between words, and what belongs together stays") {
+TEST_CASE("prose is wrapped between words, but not between a number and its unit") {
   CHECK(wrapped("one two three", 7) == "one two\nthree");
   CHECK(wrapped("one two three", 100) == "one two three");
   CHECK(wrapped("one\ntwo three four\n", 9, 2) == "one\ntwo three\n  four\n");

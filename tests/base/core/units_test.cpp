@@ -40,7 +40,7 @@ TEST_CASE("every documented unit is read") {
   CHECK(parse_per_byte("1 us/B", here) == Approx(1e-6));
 }
 
-TEST_CASE("a bad quantity says where, what and how") {
+TEST_CASE("a bad quantity is reported with its place, the fault and a correct example") {
   CHECK(error_place([] { parse_duration("45", here); }) == "file.json: /x");
   for (const auto* text :
        {"", "us", "-1 us", "nan us", "1 µs", "1 us us", "1 MB", "1e999 s", "inf s", "0x10 s", "1,5 ms"})
@@ -64,7 +64,7 @@ TEST_CASE("one size, or a range") {
   CHECK(parse_sizes("1B:3B:x1.5", here) == std::vector<Bytes>{1, 2});
 }
 
-TEST_CASE("what is no size") {
+TEST_CASE("invalid sizes") {
   CHECK_THROWS_AS(parse_sizes("8B:1GiB", here), InputError);
   CHECK_THROWS_AS(parse_sizes("8B:1GiB:2", here), InputError);
   CHECK(error_place([] { parse_sizes("8B:1GiB:", here); }) == "file.json: /x");
@@ -77,7 +77,7 @@ TEST_CASE("what is no size") {
   CHECK_THROWS_AS(parse_sizes("ten", here), InputError);
 }
 
-TEST_CASE("what is written is read back exactly") {
+TEST_CASE("written quantities are read back exactly") {
   for (const Bytes bytes : {Bytes{0}, Bytes{1}, Bytes{4'194'303}, Bytes{25} << 20, Bytes{4'000'000}, Bytes{3} << 30})
     CHECK(parse_size(write_size(bytes), here) == bytes);
   CHECK(write_size(Bytes{25} << 20) == "25 MiB");
@@ -86,7 +86,7 @@ TEST_CASE("what is written is read back exactly") {
   CHECK(write_duration(Time(1'500)) == "1500 ps");
 }
 
-TEST_CASE("people read the unit that fits") {
+TEST_CASE("quantities are written in the unit that fits") {
   CHECK(format_duration(0.0123456) == "12.35 ms");
   CHECK(format_duration(0.9999) == "999.9 ms");
   CHECK(format_duration(0.99996) == "1 s");

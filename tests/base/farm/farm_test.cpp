@@ -73,7 +73,7 @@ TEST_CASE("the costly jobs come first, in chunks that shrink") {
   // Ready; seven chunks and what comes back of each; leave and farewell.
   CHECK(messages >= 1 + 2 * 7 + 2);
   CHECK(messages <= 1 + 2 * 7 + 2 + 1);  // one more where the first job took long
-  // Three of cost 1: each is more than half of what is left, and goes alone.
+  // Three of cost 1: each is more than half of the rest, so each is sent in a chunk of its own.
   CHECK(with_ranks(
             2, [](int) { return Farm::Answer(squared); },
             [](Farm& farm) {
@@ -81,7 +81,7 @@ TEST_CASE("the costly jobs come first, in chunks that shrink") {
             }) >= 1 + 2 * 3 + 2);
 }
 
-TEST_CASE("what fails on a rank is told by rank 0, and what was done before is not lost") {
+TEST_CASE("rank 0 reports a failure on another rank, and keeps the answers from before") {
   const auto prepare = [](int) {
     return Farm::Answer([](const std::string& work) {
       if (work == "0") throw InputError({"profile.csv", "line 3"}, "is wrong", "be right");
@@ -126,7 +126,7 @@ TEST_CASE("when rank 0 fails, the others leave") {
   CHECK(done <= 1000);
 }
 
-TEST_CASE("messages hold what was put in, and are refused when they are cut") {
+TEST_CASE("messages are read back unchanged, and are refused when they are cut") {
   Packer packer;
   packer.add(7).add_text("a\0b").add(2.5).add_text("");
   Unpacker whole(packer.bytes());
@@ -142,8 +142,8 @@ TEST_CASE("messages hold what was put in, and are refused when they are cut") {
   }
 }
 
-TEST_CASE("rank 0 says of whom it hears nothing") {
-  // Rank 1 answers its job when its silence has been told. Then nobody is late.
+TEST_CASE("rank 0 reports silent ranks") {
+  // Rank 1 answers its job once its silence has been reported. Then no rank is late.
   std::atomic<bool> told = false;
   std::vector<std::vector<int>> silences;
   with_ranks(

@@ -60,7 +60,7 @@ tensor_parallel_degree = 4
 mode = "full"
 )") == "--model llama3-70b --seq 8192 --batch 2 --tp 4 --sequence-parallel --strategy fsdp2 --workers 32 "
        "--precision bf16 --gradient-dtype fp32 --recompute full");
-  // Replicas alone are DDP, which computes under autocast: everything is sent in fp32.
+  // Without sharding, replicas run DDP, which computes under autocast: everything is sent in fp32.
   CHECK(flags_of("a.toml", R"([parallelism]
 data_parallel_replicate_degree = 8
 data_parallel_shard_degree = 1
@@ -339,7 +339,7 @@ TEST_CASE("wrong values are blamed on their own keys") {
   CHECK(error_place([] { read_config(Files(), "/"); }) == "command line: --config");
 }
 
-TEST_CASE("what is no configuration is refused with what is known") {
+TEST_CASE("files that are not configurations are refused, with the known kinds") {
   for (const auto& [name, text] : {std::pair("a.toml", "[a]\nb = 1\n"),
                                    {"a.json", "{\"a\": 1}"},
                                    {"a.yaml", "a: 1\n"},
@@ -356,7 +356,7 @@ TEST_CASE("what is no configuration is refused with what is known") {
         "a.toml: line 3: parallelism.pipeline_parallel_schedule");
 }
 
-TEST_CASE("numbers that are no counts, or too large together, are refused at their place") {
+TEST_CASE("numbers that are not counts, or too large together, are refused at their place") {
   const std::string place = "a.json: /train_micro_batch_size_per_gpu";
   CHECK(place_of_error("a.json", R"({"train_micro_batch_size_per_gpu": 1.5})") == place);
   CHECK(flags_of("a.json", R"({"train_micro_batch_size_per_gpu": 2.0, "zero_optimization": {"stage": 1}})") ==

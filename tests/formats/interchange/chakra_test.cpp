@@ -51,7 +51,7 @@ const std::string reduce =
 
 }  // namespace
 
-TEST_CASE("Chakra: what the text converter writes is the profile that it read") {
+TEST_CASE("Chakra: the text converter's output is the profile that it read") {
   const Imported imported = import_text("chakra", encode_chakra(converted()));
   const Profile& profile = imported.profile;
   REQUIRE(profile.layers.size() == 2);
@@ -75,8 +75,8 @@ TEST_CASE("Chakra JSON: the same, with durations that need not be whole") {
 }
 
 TEST_CASE("Chakra protobuf: the wire, byte by byte") {
-  // metadata (empty); node: id 3 (field 1), name "ab" (2), type 4 (3), data_deps 1, 300 (5, packed), 7 us (7),
-  // attr (10) {name "n" (1), int64 −1 (9: ten bytes)}, and a field 8 that nobody here reads.
+  // metadata (empty); node: id 3 (field 1), name "ab" (2), type 4 (3), data_deps 1, 300 (5, packed), 7 us (7), attr
+  // (10) {name "n" (1), int64 −1 (9: ten bytes)}, and a field 8 that the reader ignores.
   const std::string bytes(
       "\x00\x21\x08\x03\x12\x02"
       "ab\x18\x04\x2a\x03\x01\xac\x02\x38\x07\x52\x0e\x0a\x01n\x48\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x42\x00",
@@ -92,7 +92,7 @@ TEST_CASE("Chakra protobuf: the wire, byte by byte") {
   CHECK(attribute<std::int64_t>(only.attributes, "n") == -1);
 }
 
-TEST_CASE("Chakra: operators on the CPU, point-to-point and other collectives are left out and said") {
+TEST_CASE("Chakra: operators on the CPU, point-to-point and other collectives are omitted, with a note") {
   ChakraTrace trace = converted();
   trace.nodes.push_back(node(20, "aten::copy_", 4, 7, {}, {{"is_cpu_op", true}}));
   trace.nodes.push_back(node(21, "some kernel", 4, 8));

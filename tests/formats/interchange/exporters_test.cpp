@@ -21,8 +21,8 @@ using namespace allreplay;
 
 namespace {
 
-// As real ones are: times to the picosecond, names with blanks, commas and quotes, gradients of two bytes; and with
-// what a trace may say beside them.
+// A realistic profile: times to the picosecond, names with blanks, commas and quotes, gradients of two bytes, and all
+// optional values of a trace.
 Profile awkward_profile(Random& random) {
   Profile profile = random_profile(random, 12);
   const bool half = random.below(3) == 0;
@@ -107,14 +107,14 @@ Exported written(const std::string& format, const ExportRequest& request) {
 
 }  // namespace
 
-TEST_CASE("what Chakra exports carry comes back whole, under any plan") {
+TEST_CASE("Chakra exports are read back completely, under any plan") {
   Random random(3, 0);
   for (int round = 0; round < 200; ++round) {
     const Profile profile = awkward_profile(random);
     const Plan plan = expand(random_draft(profile, random), profile);
     for (const std::string format : {"chakra", "chakra-json"}) {
       const Exported exported = written(format, {profile, round % 2 == 0 ? &plan : nullptr, 4});
-      const Profile back = import_text(format, exported.text, {}).profile;  // nothing needs to be said beside it
+      const Profile back = import_text(format, exported.text, {}).profile;  // no further option is needed
       check_layers(back, profile);
       for (std::size_t i = 0; i < profile.layers.size(); ++i) {
         CHECK(back.layers[i].group == profile.layers[i].group);
@@ -139,7 +139,7 @@ TEST_CASE("what Chakra exports carry comes back whole, under any plan") {
   }
 }
 
-TEST_CASE("what tables carry comes back") {
+TEST_CASE("tables are read back unchanged") {
   Random random(4, 0);
   for (int round = 0; round < 200; ++round) {
     const Profile profile = awkward_profile(random);
@@ -151,7 +151,7 @@ TEST_CASE("what tables carry comes back") {
   }
 }
 
-TEST_CASE("picoseconds beside a time that somebody has changed are no longer its") {
+TEST_CASE("picoseconds are ignored if the time next to them was edited") {
   Profile profile;
   profile.precision = "fp32";
   profile.layers = {{"a", Time(2'400'000), to_time(3e-6)}};
@@ -165,7 +165,7 @@ TEST_CASE("picoseconds beside a time that somebody has changed are no longer its
   CHECK(forward() == to_time(4e-6));
 }
 
-TEST_CASE("activations of less than nothing are no trace's") {
+TEST_CASE("negative activation sizes are refused") {
   Profile profile;
   profile.precision = "fp32";
   profile.layers = {{"a", to_time(2e-6), to_time(3e-6)}};
@@ -200,7 +200,7 @@ std::int64_t makespan_us(const ChakraTrace& trace, const std::function<std::int6
 
 }  // namespace
 
-TEST_CASE("a Chakra export is an iteration: replayed by hand it lasts as long as the simulator says") {
+TEST_CASE("a Chakra export is an iteration: a simple replay of it takes the simulated time") {
   Random random(5, 0);
   for (int round = 0; round < 100; ++round) {
     // A ring of two: T(M) = 2·50 us + M·1 us.
@@ -218,7 +218,7 @@ TEST_CASE("a Chakra export is an iteration: replayed by hand it lasts as long as
 
 namespace {
 
-// A worker's time through a Chakra trace, each collective as long as it is alone: the longest path.
+// A worker's time according to a Chakra trace, with each collective as long as in isolation: the longest path.
 double longest_path(const Json& json, const Scenario& scenario) {
   const Job on = job_of(scenario);
   const std::vector<NamedGroup> families = data_parallel_groups(scenario.options.strategy.sharding);
@@ -246,7 +246,7 @@ double longest_path(const Json& json, const Scenario& scenario) {
                                                                    : group_shard]
                               .group.of(scenario.workers);
       Bytes bytes = node.at("comm_size").integer(0, 1'000'000'000'000);
-      // comm_size is what a worker gives; prices are of the whole.
+      // comm_size is one worker's share; prices are of the whole
       if (op == CollectiveOp::AllGather) bytes *= group.ranks;
       time = group.ranks > 1 ? to_seconds(on.fabric->price({op, group})(bytes)) : 0;
     } else {
@@ -279,7 +279,7 @@ TEST_CASE("which lane of a sharded step is listed first does not matter") {
   }
 }
 
-TEST_CASE("a sharded step's longest path through its Chakra trace is the iteration, where one lane sends at a time") {
+TEST_CASE("with one lane at a time, the longest path through a sharded step's Chakra trace is the iteration") {
   Random random(6, 0);
   for (int round = 0; round < 40; ++round)
     for (const char* name : {"fsdp2", "fsdp1", "zero-1", "megatron", "wfbp"}) {
@@ -298,7 +298,7 @@ TEST_CASE("a sharded step's longest path through its Chakra trace is the iterati
     }
 }
 
-TEST_CASE("what a sharded step's Chakra trace sends: every byte, among whom") {
+TEST_CASE("a sharded step's Chakra trace sends every byte, in the right groups") {
   Random random(7, 0);
   for (int round = 0; round < 20; ++round)
     for (const char* name : {"fsdp2", "fsdp1", "megatron", "wfbp", "zero-3"}) {

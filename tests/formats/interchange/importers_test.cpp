@@ -1,4 +1,4 @@
-// The importers on files made by hand, where every number is known; the originals:
+// The importers on small hand-written files, in which every number is known; the original files:
 // tests/programs/command/test_import.py.
 #include <filesystem>
 #include <fstream>
@@ -155,7 +155,7 @@ class Kineto {
 
 }  // namespace
 
-TEST_CASE("what the trace writer writes is read back the same") {
+TEST_CASE("the trace writer's output is read back unchanged") {
   Random random(6, 0);
   for (int round = 0; round < 300; ++round) {
     Profile profile = random_profile(random, 12);
@@ -172,7 +172,7 @@ TEST_CASE("what the trace writer writes is read back the same") {
   }
 }
 
-TEST_CASE("gzip and plain files are read alike, and a cut one is an error") {
+TEST_CASE("gzip and plain files give the same result, and a truncated one is an error") {
   std::string text = "layer,params,forward_us,backward_us\n";
   Random random(1, 0);
   for (int i = 0; i < 20'000; ++i) text += fmt::format("l{},{},{},1\n", i, random.below(1000), random.below(1000));
@@ -195,7 +195,7 @@ TEST_CASE("gzip and plain files are read alike, and a cut one is an error") {
   }
 }
 
-TEST_CASE("what is compressed is read back; behind a gzip file may stand another, and zeros") {
+TEST_CASE("compressed text is read back; a gzip file may be followed by another, and by zeros") {
   std::string text;
   Random random(2, 0);
   for (int i = 0; i < 50'000; ++i) text += fmt::format("{} ", random.below(1'000'000'000));
@@ -220,7 +220,7 @@ TEST_CASE("what is compressed is read back; behind a gzip file may stand another
   CHECK(error_place([&] { read(damaged); }) == file);
 }
 
-TEST_CASE("names become text, and each stands once") {
+TEST_CASE("names become text, and each is stored once") {
   ImportOptions options = batch(2);
   options.precision = "bf16";
   options.forward_ratio = 0.5;
@@ -344,7 +344,7 @@ TEST_CASE("the device is the one that ran most kernels") {
   CHECK(imported.profile.device == "a GPU");
 }
 
-TEST_CASE("as many threads as a number of 16 bits tells apart") {
+TEST_CASE("up to 65,536 threads") {
   const std::string good = Kineto().layer(10, 1, 100, 200).text();  // of two threads
   const auto with = [&](int more) {
     std::string text = good, events;
@@ -417,7 +417,7 @@ TEST_CASE("micro-batches within one step are one micro-batch") {
   }
 }
 
-TEST_CASE("steps of one pass, however alike its layers, have no micro-batches") {
+TEST_CASE("steps of one pass have no micro-batches, even if layers are identical") {
   Kineto trace;
   trace.step(1, 0);  // backward in the order that autograd has: from the last layer
   for (int i = 0; i < 4; ++i) {
@@ -438,7 +438,7 @@ TEST_CASE("iterations within one step mark have an update each") {
   const Imported imported = import_text("kineto", lasting(trace.text(), 9000));
   CHECK(imported.profile.layers.size() == 2);
   CHECK(imported.profile.update == us(7));
-  // An update behind the last micro-batch is that of the step.
+  // An update after the last micro-batch is that of the step.
   Kineto once = accumulation(2);
   once.annotation("Optimizer.step#SGD.step", 1150, 20).op("aten::add_", 1152, 5).kernel(8);
   CHECK(import_text("kineto", lasting(once.text(), 9000)).profile.update == us(8));
@@ -523,7 +523,7 @@ TEST_CASE("a rounded span that outlasts its parent holds nothing of the next") {
   CHECK(profile.layers[1].backward == us(402));
 }
 
-TEST_CASE("an external id that is the launch's number is no operator's") {
+TEST_CASE("an external id equal to the launch's number does not refer to an operator") {
   // As in traces of 2022 and 2023: both kernels' ids are their launches' numbers, which are also ids of operators.
   std::string text = Kineto().layer(10, 1, 0, 0).layer(50, 3, 0, 0).text();
   text = std::regex_replace(text, std::regex(R"(\{"ph": "X", "cat": "kernel".*\n)"), "");
@@ -586,7 +586,7 @@ TEST_CASE("a trace without shapes takes those of a model's layers, in order") {
   CHECK(complaint("kineto", text, options) == "some/file.kineto");
 }
 
-TEST_CASE("a compiled model's graphs are said to be such") {
+TEST_CASE("graphs of compiled models are noted") {
   const std::string text =
       std::regex_replace(Kineto().layer(10, 1, 100, 200).text(), std::regex("aten::linear"), "CompiledFunction");
   ImportOptions options = batch(32);
@@ -611,12 +611,12 @@ TEST_CASE("without ProfilerStep an iteration ends with the optimizer's step; wit
   CHECK(complaint("kineto", two(false)) == "some/file.kineto");
 }
 
-TEST_CASE("of several batch sizes that which is asked for counts, and the other is said") {
+TEST_CASE("of several batch sizes the requested one is used, and the other is noted") {
   const Imported imported = import_text("kineto", Kineto().layer(10, 1, 1, 1).text(), batch(64));
   CHECK(imported.profile.batch_size == 64);
 }
 
-TEST_CASE("what runs at the same time") {
+TEST_CASE("concurrent operations") {
   const std::vector<Interval> all = joined({{10, 20}, {0, 5}, {15, 30}, {30, 31}});
   REQUIRE(all.size() == 2);
   CHECK(length(all) == 26);
@@ -625,20 +625,21 @@ TEST_CASE("what runs at the same time") {
   SlowdownEstimate estimate;
   for (int i = 0; i < 9; ++i) estimate.add(1, 12, 12);
   for (int i = 0; i < 3; ++i) estimate.add(1, 10, 0);
-  estimate.add(2, 100, 50);        // neither alone nor beside
+  estimate.add(2, 100, 50);        // neither overlapped nor in isolation
   CHECK_FALSE(estimate.result());  // nine pieces
   estimate.add(1, 12, 12);
   REQUIRE(estimate.result());
   CHECK(estimate.result()->factor == Approx(1.2));
   CHECK(estimate.result()->covered == Approx(120. / 170));
-  for (int i = 0; i < 10; ++i) estimate.add(3, 100, 100);  // never seen alone: 120 of 1170 is too little
+  for (int i = 0; i < 10; ++i)
+    estimate.add(3, 100, 100);  // never measured without communication: 120 of 1170 is too little
   CHECK_FALSE(estimate.result());
 }
 
 namespace {
 
 // One step of DDP: two layers, each gradient copied into a bucket by a hook, one all-reduce of 40 elements launched
-// behind the second layer's gradients, beside the first layer's backward pass.
+// after the second layer's gradients, during the first layer's backward pass.
 std::string ddp_trace(int rank, double scale = 1, double reduced_us = 50, int steps = 1) {
   Kineto trace;
   trace.rank_workers(rank, 2);
@@ -664,7 +665,7 @@ std::string ddp_trace(int rank, double scale = 1, double reduced_us = 50, int st
 
 }  // namespace
 
-TEST_CASE("a trace of DDP: copies and communication are taken out, and what was measured of it is kept") {
+TEST_CASE("a trace of DDP: copies and communication are removed from layer times, and noted") {
   const Imported imported = import_text("kineto", ddp_trace(0));
   REQUIRE(imported.profile.layers.size() == 2);
   CHECK(imported.profile.layers[0].backward == us(202));
@@ -698,18 +699,18 @@ TEST_CASE("a kernel of communication that says its collective needs no annotatio
   }
 }
 
-TEST_CASE("where the same work ran beside communication and alone, the slow-down is taken out") {
-  // Ten steps; the kernel of the backward pass takes 24 us beside an all-reduce, and 20 in the steps without.
+TEST_CASE("the slow-down by communication is removed if the same work ran with and without it") {
+  // Ten steps; the kernel of the backward pass takes 24 us during an all-reduce, and 20 in the steps without one.
   Kineto trace;
   for (int step = 0; step < 20; ++step) {
     const double at = 1000. * step;
     trace.step(step, at).layer(at + 10, 1 + 2 * step, 100, 0);
     trace.op("aten::mm", at + 422, 0.5, "", "cpu_op", "2");
-    const bool beside = step % 2 == 0;
-    trace.ran(at + 500, beside ? 24 : 20, "gemm");
+    const bool overlapped = step % 2 == 0;
+    trace.ran(at + 500, overlapped ? 24 : 20, "gemm");
     trace.op("nccl:all_reduce", at + 800, 1, "", "user_annotation", "2")
         .op("c10d::allreduce_", at + 800, 1, "", "cpu_op", "2");
-    trace.ran(beside ? at + 490 : at + 600, 50, "ncclKernel");
+    trace.ran(overlapped ? at + 490 : at + 600, 50, "ncclKernel");
   }
   // aten::mm stands in the node of the bias's gradient, behind it: as a hook it would be a copy.
   const std::string text =
@@ -829,7 +830,7 @@ TEST_CASE("a trace with checkpointing says that it recomputes") {
   }
 }
 
-TEST_CASE("several ranks make one profile, and say how they differ") {
+TEST_CASE("several ranks make one profile, with a note on their differences") {
   const std::vector<std::string> files{"a.json", "b.json"};
   const auto merged = [&](const std::string& a, const std::string& b) {
     const std::vector<Imported> ranks{import_text("kineto", a), import_text("kineto", b)};
@@ -842,7 +843,7 @@ TEST_CASE("several ranks make one profile, and say how they differ") {
   // The mean of two steps that differ by d has the standard error d/2: three of rank 0's are 150 us, 13 % of 1161.
   // Within a rank two equal deviations in four passes: of rank 0 10, 20, 30 and 40 us between its steps, so d²/2 each:
   // 1500; of rank 1 1.44 times that; over the squares of the means, 106² + 212² + 316² + 422² with the relus' 1 and 2
-  // us (105 + 1, 210 + 2, 315 + 1, 420 + 2), and likewise 127² + 254² + 379² + 506².
+  // us (105 + 1, 210 + 2, 315 + 1, 420 + 2), and 127² + 254² + 379² + 506².
   const double variance = 1500 * (1 + 1.44);
   const double squares = 106. * 106 + 212 * 212 + 316 * 316 + 422 * 422 + 127 * 127 + 254 * 254 + 379 * 379 + 506 * 506;
   CHECK(any_contains(imported.notes, fmt::format(R"("jitter": {{"distribution": "normal", "sigma": {:.4f}}})",
@@ -904,7 +905,7 @@ TEST_CASE("a PyTorch trace that is none") {
   CHECK(complaint("kineto", silent) == "some/file.kineto");
 }
 
-TEST_CASE("a trace that is no JSON is refused at its byte, however far into the file that is") {
+TEST_CASE("a trace that is not JSON is refused with the position of the error, at any size") {
   const std::string start = R"({"traceEvents": [)";  // 17 characters: bytes 0 to 16
   CHECK(complaint("kineto", start + "x") == "some/file.kineto: byte 17");
   CHECK(complaint("kineto", start + std::string(200'000, ' ') + "x") == "some/file.kineto: byte 200017");

@@ -26,7 +26,7 @@ std::string complaint(const std::vector<ShapelessLayer>& seen, const std::vector
 
 }  // namespace
 
-TEST_CASE("a message is of a collective that is known, of elements that are known, and took time") {
+TEST_CASE("a message has a known collective, a known number of elements and a duration") {
   const KinetoMessage message{"_allgather_base", "BFloat16", 1000, 8000, 8};
   const auto one = measured_collective(message, 7);
   REQUIRE(one);
@@ -57,7 +57,7 @@ TEST_CASE("a message is of a collective that is known, of elements that are know
   CHECK(measured_collective({"allreduce", "Float", 1, 1, -1}, 1)->workers == 0);
 }
 
-TEST_CASE("layers without shapes are the model's in their order, where number and kind agree") {
+TEST_CASE("layers without shapes are the model's in order if number and kind agree") {
   const ModelLayer conv = layer("conv", {{8, 3, 3, 3}, {8}}), norm = layer("norm", {{8}, {8}}),
                    linear = layer("fc", {{10, 8}, {10}}), none = layer("relu", {});
   CHECK(elements_by_order(std::vector<ShapelessLayer>{{"conv2d", 2}, {"batch_norm", 2}, {"addmm", 2}},

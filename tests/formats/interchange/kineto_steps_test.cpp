@@ -1,4 +1,4 @@
-// The steps of a rank, out of traces made by hand, where every start and end is known.
+// The steps of a rank, from hand-written traces in which every start and end is known.
 #include "sim/formats/interchange/timelines/kineto_steps.hpp"
 
 #include <algorithm>
@@ -95,7 +95,7 @@ TEST_CASE("on a GPU a part of the backward pass ends with the last kernel launch
   trace.backward("AddmmBackward0", 330, 20, 2).kernel("gemm", 2, 335, 370, 50);
   gradient(353, 425);
   trace.backward("AddmmBackward0", 360, 20, 1).kernel("gemm", 2, 365, 420, 30);
-  trace.kernel("gemm", 2, 380, 450, 40);  // launched where the operator has ended: nobody's
+  trace.kernel("gemm", 2, 380, 450, 40);  // launched where the operator has ended: belongs to no operator
   gradient(383, 495);
   const std::vector<RankStep> steps = trace.steps();
   REQUIRE(steps.size() == 1);

@@ -145,7 +145,7 @@ TEST_CASE("a plan's units of layers are read back, and are every layer in order"
   }
 }
 
-TEST_CASE("layers and tensors stand in a plan by their names, or by number where several have one") {
+TEST_CASE("layers and tensors of a plan are named, or numbered if several share a name") {
   Profile profile = two_layers();
   const auto words = [&](const std::string& part) {
     const auto list = gradients(profile);
@@ -163,7 +163,7 @@ TEST_CASE("layers and tensors stand in a plan by their names, or by number where
   CHECK_FALSE(words("same"));
 }
 
-TEST_CASE("a few lines by hand are a plan") {
+TEST_CASE("a few hand-written lines are a plan") {
   const File file;
   const Plan plan = file.read(R"({"blocks": [)" + both + "]}", two_layers());
   CHECK(plan.strategy == std::filesystem::path(file.name).stem().string());
@@ -189,7 +189,7 @@ TEST_CASE("a few lines by hand are a plan") {
   CHECK_FALSE(lanes.queueing);
 }
 
-TEST_CASE("whole numbers of a plan are what is written, up to limits that are said") {
+TEST_CASE("whole numbers of a plan are read exactly, up to documented limits") {
   const File file;
   const Profile profile = two_layers();
   const auto plan = [](const std::string& priority, const std::string& window) {
@@ -210,7 +210,7 @@ TEST_CASE("whole numbers of a plan are what is written, up to limits that are sa
                        profile) == "/holding/reduce_buffer");
 }
 
-TEST_CASE("a plan that says what cannot be is refused in one line, with its place") {
+TEST_CASE("an impossible plan is refused in one line, with the place") {
   const File file;
   const Profile profile = two_layers();
   CHECK(file.complaint(R"({"blocks": [{"slices": ["a.w"]}]})", profile) == "the file");
@@ -248,7 +248,8 @@ TEST_CASE("a plan that would fill the memory is refused before it does") {
   // Three layers: 2 · 3 · 1,333,333 passes are just below eight million.
   Profile profile = two_layers();
   profile.layers.push_back({"c", Time(1), Time(2)});
-  CHECK(file.complaint(R"({"step": {"accumulate": 1333334}, "blocks": [)" + both + "]}", profile) == "/step/accumulate");
+  CHECK(file.complaint(R"({"step": {"accumulate": 1333334}, "blocks": [)" + both + "]}", profile) ==
+        "/step/accumulate");
   std::string lanes;
   for (int i = 0; i <= 1000; ++i) lanes += fmt::format(R"({}{{"name": "{}"}})", i > 0 ? "," : "", i);
   CHECK(file.complaint(R"({"blocks": [)" + both + R"(], "lanes": [)" + lanes + R"(], "transfers": []})", profile) ==

@@ -15,7 +15,7 @@ std::string graph(std::string_view hosts, std::string_view switches, std::string
 
 }  // namespace
 
-TEST_CASE("sizes that cannot be") {
+TEST_CASE("impossible sizes") {
   CHECK(complaint(json_of("fat-tree", R"("ports": 5)")) == "cluster.json: /ports");
   CHECK(complaint(json_of("fat-tree", R"("ports": 0)")) == "cluster.json: /ports");
   CHECK(complaint(json_of("fat-tree", R"("ports": 4.5)")) == "cluster.json: /ports");
@@ -79,7 +79,7 @@ TEST_CASE("workers that do not fit") {
   CHECK(complaint(graph(R"("a", "b")", "", R"({"between": ["a", "b"]})"), 3) == "cluster.json");
 }
 
-TEST_CASE("sizes beyond what memory holds are refused before anything is built") {
+TEST_CASE("sizes that exceed the memory are refused before anything is built") {
   CHECK(complaint(json_of("bcube", R"("n": 16777216, "k": 24)")) == "cluster.json");
   CHECK(complaint(json_of("bcube", R"("n": 2, "k": 24)")) == "cluster.json");
   CHECK(complaint(json_of("fat-tree", R"("ports": 16777216)")) == "cluster.json");
@@ -89,7 +89,7 @@ TEST_CASE("sizes beyond what memory holds are refused before anything is built")
   CHECK(complaint(json_of("star"), 1 << 24) == "cluster.json");
 }
 
-TEST_CASE("links that cannot be") {
+TEST_CASE("impossible links") {
   CHECK(complaint(R"({"kind": "star", "link": {"latency": "1 us", "bandwidth": "0 Gbit/s"}})") ==
         "cluster.json: /link/bandwidth");
   CHECK(complaint(R"({"kind": "star", "link": {"latency": "-1 us", "bandwidth": "1 Gbit/s"}})") ==

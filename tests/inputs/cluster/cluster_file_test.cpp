@@ -6,7 +6,7 @@
 
 using namespace allreplay;
 
-TEST_CASE("NCCL runs on NVLink beside processors of Intel, where nothing is said") {
+TEST_CASE("NCCL's defaults are NVLink and Intel processors") {
   const auto nccl = [](const std::string& words) {
     return *read_cluster(
                 Json::parse(R"({"name": "c", "workers": 16, "network": {"alpha": "5 us", "bandwidth": "50 GB/s",

@@ -104,7 +104,7 @@ TEST_CASE("diameters by rule are those of the routes") {
   agree("ring", 6, R"("links": [{"between": ["h0", "h1"], "latency": "9 us"}])");
 }
 
-TEST_CASE("a link that is said not to be down is as its kind makes it") {
+TEST_CASE("a link that is explicitly not down keeps its properties") {
   const std::string_view up = R"("ports": 8, "links": [{"between": ["h0", "edge0"], "down": false}])";
   const TopologyFacts plain = facts("fat-tree", 128, R"("ports": 8)"), said = facts("fat-tree", 128, up);
   CHECK((said.bisection->exact && said.bisection->bandwidth == plain.bisection->bandwidth));
@@ -155,7 +155,7 @@ TEST_CASE("bisections are the least of all cuts") {
   CHECK(!facts("star", 1).bisection);
 }
 
-TEST_CASE("maximum flows part a Fat-Tree nowhere below its rule") {
+TEST_CASE("maximum flows find no cut of a Fat-Tree below its rule") {
   for (const char* rest : {R"("ports": 4)", R"("ports": 4, "oversubscription": 2)"}) {
     const TopologySpec spec = spec_of(json_of("fat-tree", rest));
     const auto tree = make_topology(spec, 16);
@@ -174,7 +174,7 @@ TEST_CASE("maximum flows part a Fat-Tree nowhere below its rule") {
   }
 }
 
-TEST_CASE("a corner parts BCube more cheaply than a straight cut; large ones have an upper bound only") {
+TEST_CASE("a corner is a cheaper cut of BCube than a straight one; large ones have only an upper bound") {
   // BCube(6, 2), 36 servers: see bcube_bound.
   const auto bisection = facts("bcube", 1, R"("n": 6, "k": 2)").bisection;
   CHECK(!bisection->exact);

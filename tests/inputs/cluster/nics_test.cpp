@@ -8,7 +8,7 @@
 
 namespace {
 
-// Two GPUs a host and the inner link, beside what else is said.
+// Two GPUs per host, the inner link, and further keys.
 std::unique_ptr<Topology> with_nics(std::string_view kind, std::int64_t workers, std::int64_t gpus,
                                     std::string_view rest) {
   return build(kind, workers,
@@ -38,7 +38,7 @@ TEST_CASE(
   CHECK(one->machines() == 4);
   CHECK(one->switches() == 3);
   CHECK(one->links().size() == 2 * (4 * 2 + 2 + 8));
-  // GPU 5 is the second of host 2: NIC 1 at both ends, whoever sends.
+  // GPU 5 is the second of host 2: NIC 1 at both ends, in both directions.
   CHECK(way(*one, 0, 5) == "h0.gpu0 h0 leaf0 spine0 leaf1 h2 h2.gpu1");
   CHECK(way_by_ports(*one, 0, 5) == "h0.gpu0>h0 h0.nic1>leaf0 leaf0>spine0 spine0>leaf1 leaf1>h2.nic1 h2>h2.gpu1");
   CHECK(way_by_ports(*one, 1, 4) == "h0.gpu1>h0 h0.nic0>leaf0 leaf0>spine0 spine0>leaf1 leaf1>h2.nic0 h2>h2.gpu0");
@@ -78,7 +78,7 @@ TEST_CASE("a star with a plane for each NIC is kind rail with PXN") {
     for (std::int64_t to = 0; to < 12; ++to) CHECK(same(way(*planes, from, to)) == way(*rail, from, to));
 }
 
-TEST_CASE("what all pairs load on several NICs, counted and walked") {
+TEST_CASE("the load of all pairs on several NICs, in closed form and by walking routes") {
   for (const char* rest : {R"("leaves": 3, "hosts_per_leaf": 2, "spines": 2, "nics": 3)",
                            R"("leaves": 3, "hosts_per_leaf": 2, "spines": 2, "nics": 3, "planes": 3)"}) {
     const auto topology = with_nics("leaf-spine", 24, 4, rest);
@@ -99,7 +99,7 @@ TEST_CASE("a failed cable of a NIC") {
       with_nics("leaf-spine", 8, 2, R"("leaves": 2, "hosts_per_leaf": 2, "spines": 1, "nics": 2, )" + cable);
   CHECK(way_by_ports(*one, 0, 3) == "h0.gpu0>h0 h0.nic0>leaf0 leaf0>h1.nic1 h1>h1.gpu1");  // any way around does
   // In a plane it was the only way. GPUs of a host reach its other NIC, as on rails: the host forwards at both ends.
-  // Plane 1 is that of each host's GPU 1; to GPUs 0, and between other hosts, nothing changes.
+  // Plane 1 connects each host's GPU 1; to GPUs 0, and between other hosts, nothing changes.
   const auto planes = with_nics("leaf-spine", 8, 2,
                                 R"("leaves": 2, "hosts_per_leaf": 2, "spines": 1, "nics": 2, "planes": 2,
                                    "links": [{"between": ["h0.nic1", "leaf0.p1"], "down": true}])");
@@ -120,7 +120,7 @@ TEST_CASE("a failed cable of a NIC") {
   CHECK(way(*two, 0, 4) == "h0.gpu0 h0 leaf0.p0 spine0.p0 leaf1.p0 h2 h2.gpu0");
 }
 
-TEST_CASE("hosts of which one NIC of two has failed are connected") {
+TEST_CASE("hosts with one of two NICs failed stay connected") {
   const auto planes = with_nics("star", 6, 2, R"("nics": 2, "planes": 2)");
   std::vector<Link> links(planes->links().begin(), planes->links().end());
   for (LinkId link = 0; link < links.size(); ++link)  // of host 2 the cable of NIC 1
@@ -138,7 +138,7 @@ TEST_CASE("hosts of which one NIC of two has failed are connected") {
   CHECK(Connections(*alone).cut_off(std::vector<NodeId>{0, 2, 5}) == HostPair{0, 5});
 }
 
-TEST_CASE("how many NICs and planes there may be") {
+TEST_CASE("limits on NICs and planes") {
   const std::string inner = R"("gpus_per_host": 4, "inner": {"latency": "1 us", "bandwidth": "1 GB/s"}, )";
   CHECK(complaint("star", inner + R"("nics": 5)") == "cluster.json: /nics");
   CHECK(complaint("star", inner + R"("nics": 0)") == "cluster.json: /nics");

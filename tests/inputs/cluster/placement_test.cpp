@@ -42,7 +42,7 @@ std::string complaint_of(std::string_view kind, std::int64_t workers, const std:
 
 }  // namespace
 
-TEST_CASE("packed is no placement at all") {
+TEST_CASE("packed is the same as no placement") {
   const auto packed = placed("leaf-spine", 8, three_leaves, R"("packed")"),
              before = build("leaf-spine", 8, three_leaves);
   CHECK(packed->group_size() == 4);
@@ -64,14 +64,14 @@ TEST_CASE("spread: hosts from switch to switch in turn") {
     CHECK(seats(*placed("leaf-spine", 4, rest, R"("spread")"), 4) == "h0 h1 h2 h3");
 }
 
-TEST_CASE("spread: the GPUs of a host stay together where switches have hosts to choose from") {
+TEST_CASE("spread: the GPUs of a host stay together if switches have several hosts") {
   const auto fabric = placed("leaf-spine", 8, three_leaves + ", " + of_four, R"("spread")");
   CHECK(seats(*fabric, 9) == "h0.gpu0 h0.gpu1 h0.gpu2 h0.gpu3 h4.gpu0 h4.gpu1 h4.gpu2 h4.gpu3 h8.gpu0");
   CHECK(fabric->group_size() == 4);
   check_moved(*fabric, *build("leaf-spine", 8, three_leaves + ", " + of_four));
 }
 
-TEST_CASE("spread: where no switch has a few hosts, ranks go from host to host in turn") {
+TEST_CASE("spread: if no switch has several hosts, ranks take hosts in turn") {
   const auto star = placed("star", 12, of_four, R"("spread")");
   CHECK(seats(*star, 5) == "h0.gpu0 h1.gpu0 h2.gpu0 h0.gpu1 h1.gpu1");
   CHECK(star->group_size() == 1);
@@ -87,7 +87,7 @@ TEST_CASE("a list: ranks fill its hosts in their order") {
   const auto gpus = placed("leaf-spine", 7, three_leaves + ", " + of_four, R"(["h5", "h1"])");
   CHECK(seats(*gpus, 5) == "h5.gpu0 h5.gpu1 h5.gpu2 h5.gpu3 h1.gpu0");
   check_moved(*gpus, *build("leaf-spine", 7, three_leaves + ", " + of_four));
-  // Leaves may be exchanged: whoever sat together still does.
+  // Leaves may be exchanged: ranks that shared a leaf still do.
   CHECK(placed("leaf-spine", 8, three_leaves, R"(["h8", "h9", "h10", "h11", "h0", "h1", "h2", "h3"])")->group_size() ==
         4);
   CHECK(placed("leaf-spine", 8, three_leaves, R"(["h8", "h9", "h10", "h0", "h11", "h1", "h2", "h3"])")->group_size() ==
@@ -98,7 +98,7 @@ TEST_CASE("a list: ranks fill its hosts in their order") {
   CHECK(seats(*make_topology(spec_of(graph), 2), 3) == "c a b");
 }
 
-TEST_CASE("links that are down are gone around from where ranks sit") {
+TEST_CASE("routes around links that are down start at the ranks' seats") {
   const auto fabric = placed(
       "leaf-spine", 6, three_leaves + R"(, "links": [{"between": ["leaf1", "spine0"], "down": true}])", R"("spread")");
   // Rank 1 sits on h4, of spine 0.
@@ -107,7 +107,7 @@ TEST_CASE("links that are down are gone around from where ranks sit") {
   CHECK(over == std::vector<std::string>{"leaf0", "spine1", "leaf1", "h4"});
 }
 
-TEST_CASE("closed forms count ways from where ranks sit") {
+TEST_CASE("closed forms count ways from the ranks' seats") {
   for (const char* placement : {R"("spread")", R"(["h11", "h3", "h7", "h2", "h0", "h1"])"}) {
     const auto fabric = placed("leaf-spine", 6, three_leaves, placement);
     const std::vector<std::int64_t> from{1, 0, 2, 1, 0, 0, 1, 0, 0, 0, 3, 0}, to{0, 1, 1, 1, 1, 0, 0, 0, 0, 2, 0, 0};
@@ -125,7 +125,7 @@ TEST_CASE("closed forms count ways from where ranks sit") {
   }
 }
 
-TEST_CASE("placements that cannot be") {
+TEST_CASE("impossible placements") {
   const auto listed = [](const std::string& placement, std::int64_t workers = 4) {
     return complaint_of("leaf-spine", workers, three_leaves, placement);
   };
@@ -145,7 +145,7 @@ TEST_CASE("placements that cannot be") {
   CHECK(complaint_of("rail", 8, of_four + R"(, "rails": 2)", R"("packed")").empty());
 }
 
-TEST_CASE("nodes beside a topology keep their workers") {
+TEST_CASE("nodes keep their workers if there is a topology, too") {
   const auto complaint = [](int workers, const std::string& topology) {
     return error_place([&] {
       read_cluster(Json::parse(R"({"name": "c", "workers": 8, "network": {"alpha": "5 us", "bandwidth": "1 GB/s",
@@ -162,7 +162,7 @@ TEST_CASE("nodes beside a topology keep their workers") {
   CHECK(complaint(4, json_of("star", of_four + R"(, "placement": ["h1", "h0"])")).empty());
 }
 
-TEST_CASE("however many jobs sit on a network, its links are there once") {
+TEST_CASE("a network's links exist once for any number of jobs") {
   const std::shared_ptr<const Topology> network = build("fat-tree", 16, R"("ports": 4)");
   const std::vector<NodeId> seats{3, 1};
   const auto placed = seated(network, seats);

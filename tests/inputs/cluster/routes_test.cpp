@@ -190,7 +190,7 @@ TEST_CASE("leaf and spine: two or four links, over spine d mod spines to host d"
     CAPTURE(kind);
     CHECK(counts.size() == 1);
   }
-  SECTION("a spine that a leaf has lost is gone around") {
+  SECTION("routes avoid a spine that a leaf has lost") {
     const auto less = build("leaf-spine", 2,
                             R"("leaves": 3, "hosts_per_leaf": 4, "spines": 2,
                                "links": [{"between": ["leaf1", "spine0"], "down": true}])");
@@ -243,7 +243,7 @@ TEST_CASE("BCube: two links per digit that differs, the first digit first") {
   }
 }
 
-TEST_CASE("the parameter servers of BML's paper load all links of BCube alike") {
+TEST_CASE("the parameter servers of BML's paper load all links of BCube equally") {
   // On BCube(n, 2) with a share of 1/N on each server, push loads every link with (n − 1)/n of the bytes: of N² routes,
   // (n − 1)/n · N pass each link (docs/network.md, "BML's times").
   for (const int n : {3, 4, 7}) {
@@ -252,7 +252,7 @@ TEST_CASE("the parameter servers of BML's paper load all links of BCube alike") 
   }
 }
 
-TEST_CASE("several GPUs in a host hang on its node") {
+TEST_CASE("several GPUs of a host are linked to its node") {
   const auto star = build("star", 6, R"("gpus_per_host": 4, "inner": {"latency": "0.5 us", "bandwidth": "300 GB/s"})");
   CHECK(star->hosts() == 8);  // ranks have room on eight GPUs, in two machines
   CHECK(star->machines() == 2);
@@ -304,7 +304,7 @@ TEST_CASE("rails: a port of every host to each rail switch, by the receiver's ra
       CHECK(counts.size() == 1);
     }
   }
-  SECTION("a port that is down is gone around by another") {
+  SECTION("routes use another port if one is down") {
     const auto less =
         build("rail", 12,
               R"("gpus_per_host": 4, "rails": 2, "links": [{"between": ["h1", "rail0"], "down": true}], )" + inner);
@@ -318,7 +318,7 @@ TEST_CASE("rails: a port of every host to each rail switch, by the receiver's ra
   CHECK(way(*build("rail", 3, R"("rails": 1)"), 2, 0) == "h2 rail0 h0");
 }
 
-TEST_CASE("links that changed keep their routes, links that are down are gone around") {
+TEST_CASE("degraded links keep their routes, links that are down are avoided") {
   SECTION("degraded") {
     const auto star =
         build("star", 3, R"("links": [{"between": ["s0", "h1"], "bandwidth": "0.1 GB/s", "latency": "7 us"}])");
@@ -329,7 +329,7 @@ TEST_CASE("links that changed keep their routes, links that are down are gone ar
     }
     check(*star);
   }
-  SECTION("a Fat-Tree goes by another core, and only where it must") {
+  SECTION("a Fat-Tree uses another core, but only if it must") {
     const auto whole = build("fat-tree", 16, R"("ports": 4)");
     const auto tree = build("fat-tree", 16, R"("ports": 4, "links": [{"between": ["agg0", "core0"], "down": true}])");
     check(*tree);
@@ -352,7 +352,7 @@ TEST_CASE("links that changed keep their routes, links that are down are gone ar
     check_minimal(*cube);
     CHECK(route(*cube, 0, 3).size() == 6);  // was 2
   }
-  SECTION("a ring goes the other way round") {
+  SECTION("a ring uses the other direction") {
     const auto ring = build("ring", 5, R"("links": [{"between": ["h0", "h4"], "down": true}])");
     CHECK(way(*ring, 4, 0) == "h4 h3 h2 h1 h0");
     check(*ring);

@@ -121,7 +121,7 @@ TEST_CASE("with one way every routing is the same") {
   }
 }
 
-TEST_CASE("how many ways a message takes") {
+TEST_CASE("the number of ways that a message takes") {
   const auto ways = [](const char* routing, NodeId from, NodeId to) {
     return build("fat-tree", 16, R"("ports": 4, "routing": )" + std::string(routing))->ways_walked(from, to);
   };
@@ -141,7 +141,7 @@ TEST_CASE("results show the flows and the seed that an option names, also the de
     CHECK(shown(words) == words);
 }
 
-TEST_CASE("what has one way has no routing to choose, and only ecmp has flows") {
+TEST_CASE("topologies with a single way have no choice of routing, and only ecmp has flows") {
   const auto complaint = [](std::string_view kind, std::string_view rest) {
     return error_place([&] { spec_of(json_of(kind, rest)); });
   };

@@ -107,7 +107,7 @@ TEST_CASE("signs of Laplace's distribution are even") {
   CHECK(measured.aggregated->error == Approx(0.707).margin(0.02));
 }
 
-TEST_CASE("gTop-k loses as printed, and conserving only what rounding does") {
+TEST_CASE("gTop-k as printed loses mass; the conserving variant loses only rounding errors") {
   CodecRequest gtopk = request("gtopk", 2000);
   gtopk.options.density = 0.01;
   gtopk.iterations = 20;
@@ -116,7 +116,7 @@ TEST_CASE("gTop-k loses as printed, and conserving only what rounding does") {
     gtopk.residuals = Residuals::Conserving;
     const Aggregated conserving = *measure_codec(gtopk).aggregated;
     CHECK(conserving.bytes == (workers == 2 ? 1 : 3) * 8 * 20);
-    CHECK(*conserving.lost < 1e-5);  // float: 2^-24 of each of 2000 residuals beside 20 applied
+    CHECK(*conserving.lost < 1e-5);  // float: 2^-24 of each of 2000 residuals, compared with 20 applied ones
     gtopk.residuals = Residuals::AsPrinted;
     CHECK((*measure_codec(gtopk).aggregated->lost > 1e-3) == (workers > 2));
   }

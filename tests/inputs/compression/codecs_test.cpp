@@ -77,8 +77,8 @@ TEST_CASE("the same seed gives the same bytes, another seed or worker others") {
   }
 }
 
-// Against the definition of binary16, worked out in double: the nearest multiple of the spacing 2^(e−10), ties to the
-// even multiple; the spacing is that of 2^-14 below it; beyond 65504 + 16 infinity.
+// Compared with the definition of binary16, computed in double: the nearest multiple of the spacing 2^(e−10), ties to
+// the even multiple; below 2^-14 the spacing stays constant; beyond 65504 + 16 infinity.
 TEST_CASE("fp16 rounds to the nearest half, ties to even, and overflows to infinity") {
   const auto nearest_half = [](float x) {
     if (std::abs(x) >= 65520) return std::copysign(infinity, x);
@@ -108,9 +108,9 @@ TEST_CASE("fp16 rounds to the nearest half, ties to even, and overflows to infin
   CHECK(std::isnan(decoded(*codec, codec->encode(nan), 1)[0]));
 }
 
-TEST_CASE("qsgd gives one of the two levels beside the element, and the element on average") {
-  // Scale 6; 3 bits: s = 2^2 − 1 = 3 levels beside zero, 2 apart. ±6, 0 and −2 are levels; 3 lies half way from 2 to 4;
-  // −5 is −6 half of the time and −4 the other half; 0.5 is 2 a quarter of the time and 0 otherwise.
+TEST_CASE("qsgd gives one of the two nearest levels, and the element on average") {
+  // Scale 6; 3 bits: s = 2^2 − 1 = 3 levels in addition to zero, with distance 2. ±6, 0 and −2 are levels; 3 lies half
+  // way from 2 to 4; −5 is −6 half of the time and −4 the other half; 0.5 is 2 a quarter of the time and 0 otherwise.
   const Floats x{6, -6, 0, -2, 3, -5, 0.5f};
   const auto codec = compressor("qsgd", {.bits = 3});
   constexpr int times = 4000;
@@ -123,7 +123,7 @@ TEST_CASE("qsgd gives one of the two levels beside the element, and the element 
     REQUIRE((y[6] == 0 || y[6] == 2));
     for (std::size_t i = 0; i < x.size(); ++i) mean[i] += double{y[i]} / times;
   }
-  // Standard deviation of one: at most 1 (levels 2 apart); of the mean 1/√4000 = 0.016; five of them.
+  // Standard deviation of one: at most 1 (the distance of levels is 2); of the mean 1/√4000 = 0.016; five of them.
   for (std::size_t i = 0; i < x.size(); ++i) CHECK(std::abs(mean[i] - double{x[i]}) < 0.08);
 }
 
@@ -144,7 +144,7 @@ TEST_CASE("qsgd with one bit is the sign, drawn so that the expectation is right
   CHECK(std::abs(mean[3]) < 0.32);
 }
 
-// An element lies between two levels scale/s apart: it errs by less than that, whatever was drawn.
+// An element lies between two levels with distance scale/s: its error is less than that, for any random draw.
 TEST_CASE("qsgd errs by less than the distance of its levels") {
   const Floats x = normals(5000, 4);
   float scale = 0;
@@ -160,7 +160,7 @@ TEST_CASE("qsgd errs by less than the distance of its levels") {
   }
 }
 
-TEST_CASE("the sign codecs: zero counts as positive; what a sign stands for") {
+TEST_CASE("the sign codecs: zero counts as positive; the value of a sign") {
   // Nine elements, so that the last byte is not full. Mean magnitude 27/9 = 3; of those at least zero (5, 1, 0, 4, 2)
   // 12/5 = 2.4, of the others −15/4 = −3.75.
   const Floats x{5, -1, 1, -2, 0, -4, 4, -8, 2};
@@ -179,7 +179,7 @@ TEST_CASE("the sign codecs: zero counts as positive; what a sign stands for") {
   CHECK(round_trip("signum") == with(-1, 1));
   CHECK(decoded(*compressor("signsgd"), EncodedPayload{std::byte{0b01010101}, std::byte{1}}, 9) ==
         Floats{1, -1, 1, -1, 1, -1, 1, -1, 1});
-  // Only one sign: the other mean is of nothing.
+  // Only one sign: the other mean is over nothing.
   const Floats same{1, 2, 3};
   const auto onebit = compressor("onebit");
   CHECK(decoded(*onebit, onebit->encode(same), 3) == Floats{2, 2, 2});
@@ -196,7 +196,7 @@ TEST_CASE("signum sends the sign of the running average") {
 }
 
 // With m = ‖x‖₁/n: ‖x − m·sign x‖² = ‖x‖² − 2m‖x‖₁ + n·m² = ‖x‖² − ‖x‖₁²/n, the least of any scale.
-TEST_CASE("the scale of ef-signsgd leaves as little as can be") {
+TEST_CASE("the scale of ef-signsgd minimises the error") {
   const Floats x = normals(1003, 9);
   const auto codec = compressor("ef-signsgd");
   Floats rest = decoded(*codec, codec->encode(x), x.size());
@@ -208,7 +208,7 @@ TEST_CASE("the scale of ef-signsgd leaves as little as can be") {
   CHECK(norm(rest) * norm(rest) == Approx(norm(x) * norm(x) - sum * sum / 1003).epsilon(1e-5));
 }
 
-TEST_CASE("not finite values show, and do not break anything") {
+TEST_CASE("infinite and NaN values are visible in the result, and do not break anything") {
   const Floats x{1, NAN, -infinity, 2};
   for (const CompressorKind& kind : compressors()) {
     const auto codec = kind.make({.density = 1, .bits = 4}, 0);
@@ -237,7 +237,7 @@ TEST_CASE("an unknown codec is named with the nearest one") {
 }
 
 // Whole numbers add up exactly in float: nothing may be missing, whatever the codec drops.
-TEST_CASE("error feedback: what has been decoded and what is left is what came in") {
+TEST_CASE("error feedback: decoded value and residual add up to the input") {
   for (const char* name : {"topk", "gtopk", "dgc", "randk", "ef-signsgd", "onebit"}) {
     constexpr std::size_t n = 300;
     const auto codec = compressor(name, {.density = 0.02});
@@ -257,7 +257,7 @@ TEST_CASE("error feedback: what has been decoded and what is left is what came i
       if (exact && name[0] != 'o')
         REQUIRE(all == in[i]);
       else
-        REQUIRE(std::abs(all - in[i]) < 1e-2);  // means are no whole numbers: 50 roundings at magnitudes below 2^12
+        REQUIRE(std::abs(all - in[i]) < 1e-2);  // means are not whole numbers: 50 roundings at magnitudes below 2^12
     }
   }
 }

@@ -67,7 +67,7 @@ TEST_CASE("Algorithm 3 by hand, with what it drops and Algorithm 4 loses") {
   CHECK(all.dropped[1] == Sparse{});
   CHECK(all.dropped[2] == Sparse{});
   CHECK(naive_gtopk(local, 1) == Sparse{{1}, {6}});
-  // As printed, rank 0 takes back 3 at index 0, and nobody the 2 that rank 1 had at index 1.
+  // As printed, rank 0 takes back 3 at index 0, and no rank takes back the 2 that rank 1 had at index 1.
   CHECK(put_back(Residuals::AsPrinted, local[0], all, 0) == local[0]);
   for (std::size_t rank = 1; rank < 4; ++rank)
     CHECK(put_back(Residuals::AsPrinted, local[rank], all, rank) == Sparse{});
@@ -76,7 +76,7 @@ TEST_CASE("Algorithm 3 by hand, with what it drops and Algorithm 4 loses") {
 }
 
 TEST_CASE("Algorithm 3: pairs (0,1) (2,3), then (0,2)") {
-  // Distinct indices show who met whom: k = 1, the stronger of each pair goes on.
+  // Distinct indices show which ranks met: k = 1, the stronger of each pair goes on.
   const std::vector<Sparse> local{{{0}, {1}}, {{1}, {2}}, {{2}, {4}}, {{3}, {3}}};
   const GlobalTopK all = gtopk_allreduce(local, 1);
   CHECK(all.result == Sparse{{2}, {4}});
@@ -123,7 +123,7 @@ TEST_CASE("naive and tree agree for two workers, disjoint supports, and equal su
 // For every index, naive sum = tree's result + what was dropped on the way. So where the naive result has k entries
 // that are not zero, the two agree exactly if, at each of its indices, what was dropped adds up to nothing. (If: the
 // tree then has these k sums, and no room for more. Only if: the difference is what was dropped.)
-TEST_CASE("naive and tree agree exactly where nothing of the naive result was dropped") {
+TEST_CASE("naive and tree agree exactly if nothing of the naive result was dropped") {
   int agreed = 0, differed = 0;
   for (const std::size_t workers : {4, 8, 16})
     for (std::uint64_t seed = 0; seed < 400; ++seed) {
@@ -143,7 +143,7 @@ TEST_CASE("naive and tree agree exactly where nothing of the naive result was dr
   CHECK(differed > 100);
 }
 
-TEST_CASE("what each variant takes back") {
+TEST_CASE("the residuals that each variant keeps") {
   for (const std::size_t workers : {2, 4, 8, 32})
     for (std::uint64_t seed = 0; seed < 50; ++seed) {
       constexpr std::size_t n = 30, k = 4;

@@ -54,7 +54,7 @@ TEST_CASE("the strongest, by magnitude; ties go to the lower position") {
   }
 }
 
-TEST_CASE("the sampled threshold finds the same in long vectors, where a sample is one") {
+TEST_CASE("the sampled threshold finds the same selection in long vectors") {
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     Floats values = normals(200'000, seed);
     if (seed % 2)  // all that is strong stands together, and a sample with a stride sees little of it

@@ -70,7 +70,7 @@ TEST_CASE("recomputation takes time and frees memory") {
   CHECK(*layers[1 + 31 * 10].activation_bytes == *layers[1].activation_bytes);
 }
 
-TEST_CASE("all of a recomputed block counts at the last, where it is more than the head keeps") {
+TEST_CASE("the recomputation of the last block counts in full if it needs more memory than the head") {
   EstimateRequest one = request("bert-base", 512);
   const Estimate none = estimate(one);
   one.recompute = Recompute::Full;
@@ -111,7 +111,7 @@ TEST_CASE("a convolutional network from models/") {
   CHECK(error_place([&] { estimate(one); }) == "command line: --recompute");
 }
 
-TEST_CASE("an activation stands behind a layer, and none between it and its normalisation") {
+TEST_CASE("an activation follows a layer, but does not come between it and its normalisation") {
   const Computation work =
       plain_computation(read_model(Json::read(Files(), Files().find_data("models", "resnet50", "model"))), {"x", ""});
   CHECK(work.layers[0].operators.size() == 2);      // conv1, forward and backward: bn1 follows
@@ -119,7 +119,7 @@ TEST_CASE("an activation stands behind a layer, and none between it and its norm
   CHECK(work.layers.back().operators.size() == 2);  // fc, which the loss follows
 }
 
-TEST_CASE("layers of a model file: products, what only passes over its data, and attention") {
+TEST_CASE("layers of a model file: products, element-wise operations and attention") {
   // Outputs of 1000 elements of fp32. A pass forward reads and writes each; one backward reads input and gradient, and
   // reads and writes the input's gradient.
   const auto layer = [](const std::string& name, const std::vector<std::int64_t>& shape, std::int64_t macs) {
@@ -193,7 +193,7 @@ TEST_CASE("of the backward pass of a product half makes gradients of weights, of
     CHECK(full.layers[i].backward_weight == profile.layers[i].backward_weight);
 }
 
-TEST_CASE("what is computed again is sent again: all of it, or what products read") {
+TEST_CASE("recomputation repeats its collectives: all of them, or those for inputs of products") {
   EstimateRequest one = request("llama3-8b", 8192);
   Transformer t = read_transformer(Json::read(Files(), Files().find_data("models/transformers", "llama3-8b", "")));
   one.work = build(t, 8192, {"", ""}, {8, 1, true});
@@ -227,7 +227,8 @@ TEST_CASE("computing is scaled without the starts of kernels") {
   }
 }
 
-TEST_CASE("fp8 is of blocks: gradients and what is kept stay as in bf16, and a network without blocks has none") {
+TEST_CASE(
+    "fp8 applies to blocks: gradients and kept activations stay as in bf16, and a network without blocks has none") {
   EstimateRequest one = request("llama3-8b", 8192);
   const Profile wide = estimate(one).profile;
   one.precision = "fp8";
@@ -243,7 +244,7 @@ TEST_CASE("fp8 is of blocks: gradients and what is kept stay as in bf16, and a n
   CHECK(error_place([&] { estimate(one); }) == "command line: --precision");
 }
 
-TEST_CASE("a host's floors launch the forward pass again where it is recomputed") {
+TEST_CASE("the host's floors count the forward pass again if it is recomputed") {
   EstimateRequest one = request("gpt2", 1024);
   CHECK(!estimate(one).profile.host.any());
   one.host = &host_figures()[1];

@@ -1,4 +1,4 @@
-// Mixtures of experts, block by block, and latent attention: counts that can be done by hand.
+// Mixtures of experts, block by block, and latent attention: counts derived by hand.
 #include <algorithm>
 #include <cmath>
 
@@ -185,7 +185,7 @@ TEST_CASE("latent attention: heads of keys and of values have widths of their ow
   CHECK((attention->head_size == 6 && attention->value_size == 3));
 }
 
-TEST_CASE("attention with equal widths takes what it took: 2 and 5 products of a head's width") {
+TEST_CASE("attention with equal widths takes 2 and 5 products of a head's width, as before") {
   ComputationLayer equal, named, wider;
   equal.operators = {Attention{4096, 32, 32, 128, true}};
   named.operators = {Attention{4096, 32, 32, 128, true, 1, 128}};
@@ -228,7 +228,7 @@ TEST_CASE("DeepSeek-V3's tokens leave out 256 - 8 experts in each of 58 layers")
   CHECK(work.active_parameters == 671'026'419'200 - 58LL * 248 * 3 * 7168 * 2048);
 }
 
-TEST_CASE("mixtures that cannot be are refused where they are described, and degrees by their options") {
+TEST_CASE("impossible mixtures are refused at their description, and degrees at their options") {
   const auto refused = [](const std::string& text) { return error_place([&] { mixture(text); }); };
   CHECK(refused(with(small_mixture, "\"top_k\": 2", "\"top_k\": 5")) == "config.json: /experts/top_k");
   CHECK(refused(with(small_mixture, "\"ffn\": 6", "\"ffn\": 6, \"dense_layers\": 2")) ==

@@ -69,7 +69,7 @@ TEST_CASE("a frozen product loses the gradient of its weight, or its backward pa
   CHECK(layer_seconds(layer, small, 1).backward.total() == Approx(once));
 }
 
-TEST_CASE("LoRA: nothing goes back further than the lowest adapter") {
+TEST_CASE("LoRA: the backward pass ends at the lowest adapter") {
   const auto layers = layers_of(with_lora("llama2-7b", 8, {"q", "v"})), full = layers_of(work_of("llama2-7b", 1024));
   const std::string first = "model.layers.0.", second = "model.layers.1.";
   CHECK(layers.at("model.embed_tokens").frozen);
@@ -133,7 +133,7 @@ TEST_CASE("a tied head is frozen with the embedding") {
   CHECK(layers.at("transformer.h.0.attn.c_attn").backward == full.at("transformer.h.0.attn.c_attn").backward);
 }
 
-TEST_CASE("the update and the patterns are those of what is trained") {
+TEST_CASE("the update and the patterns count only trained parameters") {
   Computation work = work_of("gpt2", 1024);
   freeze(work, std::vector<std::string>{"*.ln_*", "head"}, {"", "freeze"});
   std::int64_t norms = 0;
@@ -144,7 +144,7 @@ TEST_CASE("the update and the patterns are those of what is trained") {
   CHECK(work.trained_parameters() == work.parameters() - norms);
 }
 
-TEST_CASE("what cannot be frozen or adapted says why") {
+TEST_CASE("freezing and adapters that are impossible are refused with the reason") {
   const auto frozen = [&](const std::vector<std::string>& patterns) {
     Computation work = work_of("gpt2", 1024);
     return error_place([&] { freeze(work, patterns, {"", "freeze"}); });

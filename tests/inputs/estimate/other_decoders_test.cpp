@@ -55,7 +55,7 @@ TEST_CASE("phi3 has fused products") {
 
 // OLMo-2-1124-7B: 2·100352·4096 + 32·(4·4096² + 3·4096·11008 + 2·4096 + 2·4096) + 4096: norms behind both branches, and
 // of all queries and all keys. A tensor group splits these.
-TEST_CASE("olmo2 normalises behind its branches") {
+TEST_CASE("olmo2 normalises the output of its branches") {
   const std::string olmo = R"({"model_type": "olmo2", "hidden_size": 4096, "num_hidden_layers": 32,
 "num_attention_heads": 32, "num_key_value_heads": 32, "intermediate_size": 11008, "vocab_size": 100352,
 "max_position_embeddings": 4096})";
@@ -87,7 +87,7 @@ TEST_CASE("opt, gpt_neox and falcon have LayerNorm and an MLP without a gate") {
         1'311'625'216);
 }
 
-TEST_CASE("relatives that are built otherwise are refused by name") {
+TEST_CASE("related models with another structure are refused by name") {
   CHECK(refused_decoder(R"({"model_type": "gemma3", "text_config": {}})") == "config.json: /model_type");
   CHECK(refused_decoder(
             R"({"model_type": "opt", "hidden_size": 1024, "num_attention_heads": 16, "word_embed_proj_dim": 512})") ==

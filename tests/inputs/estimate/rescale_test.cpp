@@ -32,7 +32,7 @@ double seconds(const Profile& profile) { return to_seconds(add(profile.forward()
 
 }  // namespace
 
-TEST_CASE("from one device to another and back is where it was") {
+TEST_CASE("rescaling to another device and back changes nothing") {
   const Profile start = estimated("v100", "fp32", 32);
   Change there, back;
   there.device = read_device(Files(), "h100");
@@ -55,7 +55,7 @@ TEST_CASE("from one device to another and back is where it was") {
   CHECK(std::abs((*again.update - *start.update).count()) <= 20);
 }
 
-TEST_CASE("operations of a sample follow its length as an estimate's do, and no batch, device or precision") {
+TEST_CASE("operations of a sample depend on its length as an estimate's do, and not on batch, device or precision") {
   const auto gpt2 = [](std::int64_t tokens) {
     EstimateRequest request;
     Transformer transformer =
@@ -95,7 +95,7 @@ TEST_CASE("the ratio is the estimates', whatever was measured") {
   CHECK(made.update == at32.update);  // the update does not know the batch
 }
 
-TEST_CASE("a batch alone is proportional on a device that is not known; all else asks for it") {
+TEST_CASE("on an unknown device only the batch can change, in proportion; other changes require the device") {
   Profile profile = estimated("v100", "fp32", 32);
   profile.device = "Nameless 3000";
   Change change;

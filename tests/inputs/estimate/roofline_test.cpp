@@ -1,4 +1,4 @@
-// Times that can be worked out by hand.
+// Times derived by hand.
 #include "sim/inputs/estimate/roofline.hpp"
 
 #include <set>
@@ -29,12 +29,13 @@ TEST_CASE("a product takes whole waves of whole tiles") {
 }
 
 TEST_CASE("a product of few tiles is split along its depth, and its parts are summed in fp32") {
-  // One tile of depth 1024 on 4 multiprocessors: 4 parts of depth 256 at once, written and read as 4 bytes an element.
+  // One tile of depth 1024 on 4 multiprocessors: 4 parts of depth 256 simultaneously, written and read as 4 bytes per
+  // element.
   const double tile = 2.0 * 128 * 128 * 1024 / 2e9, sums = 2 * 4 * 128 * 128 * 4 / 1e9;
   CHECK(product_seconds(small, 128, 1024, 128, 0) == Approx(tile / 4 + sums));
 }
 
-TEST_CASE("what moves more than it computes takes the memory's time") {
+TEST_CASE("memory-bound operations take the memory's time") {
   CHECK(product_seconds(small, 128, 1, 128, 5e6) == Approx(5e6 * 2 / 1e9));
   ComputationLayer layer;
   layer.operators = {Pass{1e6, 2e6, 5e5}};
@@ -54,7 +55,7 @@ TEST_CASE("the backward pass does two products, the first layer's one") {
   CHECK(layer_seconds(layer, small, 1).backward.total() == Approx(both.forward.total()));
 }
 
-TEST_CASE("attention: tiles up to the diagonal where a mask is causal, five products backward where two are forward") {
+TEST_CASE("attention: causal masks need tiles up to the diagonal; five products backward, two forward") {
   // 4 heads of 256 tokens: 2 x 2 tiles of pairs each, 3 with a mask; half the rate of products.
   const double tile = 2.0 * 128 * 128 * 64 * 2 / (0.5 * 8e9) * 4;  // of all heads
   const Rates fast{.matrix = 8e9, .vector = 1e9, .bandwidth = 1e15, .element = 2, .sms = 4};
@@ -81,7 +82,7 @@ TEST_CASE("an efficiency applies to products, one of its own to attention, and n
   CHECK(forward.at({0.5, 0.25}) == Approx(2 * (product + pass) + 4 * forward.attention + 3 * launch));
 }
 
-TEST_CASE("in fp8 only the products of blocks are faster, and no router among them") {
+TEST_CASE("in fp8 only the products of blocks are faster, and routers are not") {
   const Device b200 = read_device(Files(), "b200");
   const Rates wide = rates_of(b200, "bf16", {"", ""}), fp8 = rates_of(b200, "fp8", {"", ""}),
               fp4 = rates_of(b200, "fp4", {"", ""});
@@ -105,7 +106,7 @@ TEST_CASE("in fp8 only the products of blocks are faster, and no router among th
         }) == "command line: --precision");
 }
 
-TEST_CASE("a device's own efficiency is of tensor cores; without one it is the usual one") {
+TEST_CASE("a device's own efficiency applies to tensor cores; the default is the usual one") {
   Device device = read_device(Files(), "v100");
   device.efficiency = Efficiency{0.7, 0.4, "here"};
   CHECK(rates_of(device, "fp16", {"", ""}).efficiency.products == 0.7);

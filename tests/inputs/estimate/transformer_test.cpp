@@ -1,4 +1,4 @@
-// Published parameter counts, and counts that can be done by hand.
+// Published parameter counts, and counts derived by hand.
 #include "sim/inputs/estimate/transformer.hpp"
 
 #include <set>
@@ -149,7 +149,7 @@ TEST_CASE("model FLOPs of a token are 6P + 12·layers·hidden·sequence") {
   CHECK(llama.model_flops == Approx(8192 * (6 * 8'030'261'248.0 + 12 * 32 * 4096.0 * 8192)).epsilon(1e-12));
 }
 
-TEST_CASE("a block of GPT-2 keeps 34·sequence·hidden bytes in 16 bits, and what fused attention adds") {
+TEST_CASE("a block of GPT-2 keeps 34·sequence·hidden bytes in 16 bits, plus those of fused attention") {
   // Korthikanti et al. 2022 (arXiv 2205.05198), section 4.1: 34·s·b·h without attention's scores; here also 4 bytes per
   // token and head of the softmax, and 8 of each of two normalisations.
   const Computation gpt2 = built("gpt2");
@@ -177,7 +177,7 @@ TEST_CASE("Hugging Face's configurations") {
   CHECK(vit.tokens() == 197);
 }
 
-TEST_CASE("what cannot be is one line") {
+TEST_CASE("impossible transformers are refused in one line") {
   CHECK(refused(R"({"model_type": "mixtral", "num_local_experts": 8, "num_experts_per_tok": 9})") == "config.json");
   CHECK(refused(R"({"model_type": "t5"})") == "config.json: /model_type");
   CHECK(refused(R"({"model_type": "llama", "num_attention_heads": 33})") == "config.json");
@@ -200,7 +200,7 @@ TEST_CASE("what cannot be is one line") {
   CHECK(error_place([] { built("vit-b", 100); }) == "command line: --seq");
 }
 
-TEST_CASE("what a file says of itself goes with what is built of it") {
+TEST_CASE("a file's own description is kept in the model built from it") {
   Transformer t = preset("gpt2");
   t.description = "a description";
   t.source = "a source";
@@ -279,12 +279,12 @@ TEST_CASE("a block sends what Megatron-LM sends: two all-reduces a pass, or as m
   CHECK(sent(part("llama3-8b", 8192, {}), Op::AllReduce, tp, false) == 0);
 }
 
-TEST_CASE("embedding and loss: a sum of what each has looked up, and three numbers a token") {
+TEST_CASE("tensor-parallel embedding and loss: an all-reduce of the embeddings, and three numbers per token") {
   const Computation work = part("llama3-8b", 8192, {8, 1, false});
   const GroupCollective& words = work.layers.front().collectives.at(0);
   CHECK((words.op == CollectiveOp::AllReduce && !words.backward && words.elements == 8192. * 4096));
   const std::vector<GroupCollective>& head = work.layers.back().collectives;
-  REQUIRE(head.size() == 4);  // the gradients of what all read; then largest, right and sum, in fp32
+  REQUIRE(head.size() == 4);  // the gradients of the common input; then largest, right and sum, in fp32
   CHECK((head[0].backward && head[0].elements == 8192. * 4096));
   for (int i = 1; i < 4; ++i) CHECK((!head[i].backward && head[i].bytes == 4 * 8192.));
 }
@@ -301,7 +301,7 @@ TEST_CASE("units hand on the tokens that a worker has between products") {
   }
 }
 
-TEST_CASE("what does not divide is refused by its option") {
+TEST_CASE("degrees that do not divide are refused at their options") {
   const auto why = [](const Split& split) { return error_place([&] { part("llama3-8b", 8192, split); }); };
   CHECK(why({16, 1, false}) == "command line: --tp");
   CHECK(why({1, 3, false}) == "command line: --cp");

@@ -50,7 +50,7 @@ TEST_CASE("a layer of the model without times is a tensor without a layer") {
   CHECK(error_place([&] { read_profile(Files(), file); }) == file + ": /layers");
 }
 
-TEST_CASE("a trace may say update, tokens, operations, groups and activations, and keeps them through its writer") {
+TEST_CASE("a trace may have update, tokens, operations, groups and activations, and its writer keeps them") {
   std::string text = trace;
   text.replace(text.find("measured"), 8, "estimated");
   text.replace(text.find("\"us\","), 5,
@@ -118,7 +118,7 @@ TEST_CASE("a model or a trace freezes layers, and the trace decides") {
   CHECK(error_place([&] { read(tied); }) == "m.json: /tied");
 }
 
-TEST_CASE("a trace is written with its model's shapes and counts where the model is given") {
+TEST_CASE("a trace is written with its model's shapes and counts if the model is given") {
   const Model model = read_model(Json::parse(
       R"({"name": "m", "input": "3x8x8", "layers": [{"name": "c", "forward_macs": 6, "activation_bytes": 8,
           "tensors": [{"name": "c.w", "shape": [2, 3]}]}]})",
@@ -145,17 +145,17 @@ TEST_CASE("a CSV has one fp32 tensor per row with parameters") {
   CHECK(read_profile(Files(), file, 0.5).forward() == to_time(6e-6));  // a given ratio sets every layer's forward time
 }
 
-TEST_CASE("a column of a CSV that is nearly one of ours is no stranger") {
+TEST_CASE("a misspelt CSV column is reported with the right name") {
   const auto read = [](const std::string& more) {
     parse_profile(Files(), "layer,params,forward_us,backward_us," + more + "\na,8,1,2,8\n", "t.csv");
   };
   CHECK(error_place([&] { read("tensor"); }) == "t.csv: line 1");
   CHECK(error_place([&] { read("update_ms"); }) == "t.csv: line 1");
   CHECK_NOTHROW(read("activation_bytes"));
-  CHECK_NOTHROW(read("forward_ms"));  // beside forward_us
+  CHECK_NOTHROW(read("forward_ms"));  // similar to forward_us
 }
 
-TEST_CASE("a CSV may say tensors, the update and groups") {
+TEST_CASE("a CSV may have tensors, the update and groups") {
   const std::string header = "layer,params,tensors,forward_us,backward_us,update_us,group\n";
   const std::string text = header + "a,8,2x3;2,1,2,1.5,g\nb,5,,3,4,,g\nc,0,,5,6,0.25,\nd,4, 4 ,5,6,,\n";
   const Profile profile = parse_profile(Files(), text, "t.csv");
@@ -167,7 +167,7 @@ TEST_CASE("a CSV may say tensors, the update and groups") {
   CHECK(profile.tensors[1].elements == 2);
   CHECK(profile.tensors[1].layer == 0);
   CHECK(profile.tensors[2].elements == 5);
-  CHECK(profile.tensors[2].shape.empty());  // nobody said
+  CHECK(profile.tensors[2].shape.empty());  // not given
   CHECK(profile.tensors[3].shape == std::vector<std::int64_t>{4});
   CHECK(profile.update == to_time(1.75e-6));  // of the rows that say one: 1.5 + 0.25
   CHECK(profile.layers[1].group == "g");

@@ -37,7 +37,7 @@ TEST_CASE("the fastest and the slowest of the largest size are simulated again, 
     REQUIRE(std::holds_alternative<Outcome>(one.outcome));
     CHECK(std::get<Outcome>(one.outcome).result.metrics.iteration_s == row.iteration_s);
   }
-  // A picture for each profile: of one both, of the other the faster alone.
+  // A picture for each profile: both rows of one, only the faster of the other.
   const std::string page = report_page(result, chosen, {});
   std::size_t pictures = 0;
   for (std::size_t at = page.find("<figure class=\"wide\">\n<svg"); at != std::string::npos;
@@ -84,7 +84,7 @@ TEST_CASE("a row that cannot be simulated again has no timeline") {
   CHECK(has_problem(result));
 }
 
-TEST_CASE("the configuration says which files were meant") {
+TEST_CASE("names of files are taken from the configuration") {
   const std::string profile =
       result_file("mine.csv", "layer,params,forward_us,backward_us\na,1000,,20\nb,3000000,,40\n");
   const Sweep sweep =

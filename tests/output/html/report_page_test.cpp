@@ -37,7 +37,7 @@ TEST_CASE("the page's table has a row for each of the CSV, with the numbers of t
   }
 }
 
-TEST_CASE("numbers that lie far apart have units of their own, and sizes to sort by") {
+TEST_CASE("numbers of very different sizes have separate units, and values to sort by") {
   const std::string page =
       report_page(result_of(result_row("p", "a", 4, 3.000001) + result_row("p", "b", 8, 1e7)), {}, {});
   CHECK(page.find("<td data-value=\"1e+07\">") != std::string::npos);
@@ -71,7 +71,7 @@ TEST_CASE("the plan's chart comes first, and gives the others its axis, panels a
   CHECK(count(charts_html(result_of(four_points), planned), "<details") == 5);
 }
 
-TEST_CASE("clusters, or series, at one size are dots, and rows that cannot be told apart are not drawn") {
+TEST_CASE("clusters or series at one size are dots, and indistinguishable rows are not drawn") {
   const std::string two = row_on("k", "wfbp", 8, 5) + row_on("l", "wfbp", 8, 4);
   CHECK(count(chart(charts_html(result_of(two), std::nullopt), 0), "class=\"point\"") == 2);
   const std::string one = row_on("k", "wfbp", 8, 5) + row_on("k", "ddp", 8, 4);
@@ -99,7 +99,7 @@ TEST_CASE("no text of the input becomes part of the page's language") {
   CHECK(page.find("data-series=\"&lt;!--&lt;/script&gt;\"") != std::string::npos);
 }
 
-TEST_CASE("the page is whole, needs nothing else, and is the same each time") {
+TEST_CASE("the page is self-contained, and the same each time") {
   const SweepResult result = result_of(result_row("p", "a", 4, 5));
   const std::string page = report_page(result, {}, {});
   CHECK(page == report_page(result, {}, {}));

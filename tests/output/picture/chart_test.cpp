@@ -35,7 +35,7 @@ TEST_CASE("a chart shows each point at its place, below the legend") {
   require_legible(drawing);
   const auto points = shapes<Circle>(drawing, "point");
   REQUIRE(points.size() == 28);  // 2^3 … 2^30
-  // On a logarithmic axis doublings are equally far apart.
+  // On a logarithmic axis doublings have equal distances.
   for (std::size_t i = 2; i < points.size(); ++i)
     CHECK(points[i].centre.x - points[i - 1].centre.x == Approx(points[1].centre.x - points[0].centre.x));
   // Every point lies a factor of 1.1 above the line: the same distance everywhere.
@@ -65,14 +65,14 @@ TEST_CASE("many series and long names stay legible") {
   require_legible(drawing);
 }
 
-TEST_CASE("a chart of nothing, or of what an axis cannot show, is a fault of the caller") {
+TEST_CASE("a chart without values, or with values that an axis cannot show, is an error of the caller") {
   CHECK_THROWS_AS(draw(Chart{}), std::logic_error);
   Chart chart = example();
   chart.series[0].points[0].y = 0;
   CHECK_THROWS_AS(draw(chart), std::logic_error);
 }
 
-TEST_CASE("labels of the axis on the left stand beside their lines") {
+TEST_CASE("labels of the left axis are next to their lines") {
   const Drawing drawing = draw(example());
   std::vector<double> lines;  // across the field
   for (const Shape& shape : drawing.shapes)
@@ -117,7 +117,7 @@ TEST_CASE("a legend's sample is a line across it, with the marker in its middle"
   CHECK(marker.centre.y == 24);
 }
 
-TEST_CASE("labels below an axis are evenly spread: of doublings none is missing alone") {
+TEST_CASE("labels below an axis are evenly spread: no single doubling is missing") {
   Chart chart;
   chart.x = {.name = "workers", .spacing = Spacing::Log2};
   Series series{.name = "s"};
@@ -182,7 +182,7 @@ TEST_CASE("bars are as long as their values, parts end to end, below zero to the
   CHECK_THROWS_AS(draw(RowChart{}), std::logic_error);
 }
 
-TEST_CASE("dots of a row stand at their values, on a logarithmic axis as well") {
+TEST_CASE("dots of a row are at their values, on a logarithmic axis as well") {
   RowChart chart{.x = {.name = "time (ms)", .spacing = Spacing::Log10}};
   chart.rows = {{.name = "a", .dots = {{1, 0, "1"}, {10, 0, "10"}, {100, 0, "100"}}},
                 {.name = "b", .dots = {{10, 0, "10", true}}}};

@@ -25,7 +25,7 @@ Chart curves(std::size_t count) {
 
 }  // namespace
 
-TEST_CASE("panels stand in rows of two, their charts at one height") {
+TEST_CASE("panels are in rows of two, with their charts at one height") {
   Figure figure;
   for (int i = 0; i < 3; ++i) {
     const std::string title =

@@ -33,7 +33,7 @@ std::size_t big_endian(const std::string& file, std::size_t at) {
 
 }  // namespace
 
-TEST_CASE("an SVG says what was drawn") {
+TEST_CASE("an SVG describes its drawing") {
   CHECK(
       to_svg(example()) ==
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"120\" height=\"50.25\" viewBox=\"0 0 120 50.25\" "
@@ -75,7 +75,7 @@ TEST_CASE("lines of a hatch have their own colour") {
   CHECK(hatched(colour(0xFF0000)) != hatched(colour(0x00FF00)));
 }
 
-TEST_CASE("a shape changes nothing of those behind it") {
+TEST_CASE("a shape does not change those after it") {
   const Text word{.at = {30, 30}, .text = "word"};
   Drawing alone{.width = 60, .height = 60}, behind = alone;
   alone.add(word);

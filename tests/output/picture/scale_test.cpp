@@ -39,13 +39,13 @@ TEST_CASE("logarithmic axes name powers, as many as there is room for") {
 }
 
 TEST_CASE("a logarithmic axis between two powers has ticks at equal distances") {
-  // 1024 alone would be named; (2000 - 1024) / 5 is rounded up to 200.
+  // only 1024 would be labelled; (2000 - 1024) / 5 is rounded up to 200
   const Scale scale({.spacing = Spacing::Log2, .to = 2000}, 1100, 1900, 5);
   CHECK(scale.ticks() == Ticks{1200, 1400, 1600, 1800, 2000});
   CHECK(scale.share(1024 * std::sqrt(2000.0 / 1024)) == Approx(0.5));
 }
 
-TEST_CASE("an axis refuses what it cannot show") {
+TEST_CASE("an axis refuses values that it cannot show") {
   CHECK_THROWS_AS(Scale({.spacing = Spacing::Log10}, 0, 1, 5), std::logic_error);
   CHECK_THROWS_AS(Scale({}, 0, 1.0 / 0.0, 5), std::logic_error);
 }

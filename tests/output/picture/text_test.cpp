@@ -4,7 +4,7 @@
 
 using namespace allreplay;
 
-TEST_CASE("what is no character is replaced, all else stays") {
+TEST_CASE("invalid characters are replaced, all others stay") {
   CHECK(displayable("conv1 α … 𝛼") == "conv1 α … 𝛼");
   CHECK(displayable("a\nb\x01") == "a\uFFFDb\uFFFD");
   CHECK(displayable("\xFFx") == "\uFFFDx");

@@ -49,7 +49,7 @@ Scenario two_layers(std::string_view strategy) {
 
 using namespace allreplay;
 
-TEST_CASE("a strategy is a function and a row: what it promises alone") {
+TEST_CASE("a strategy is a function and a row: laws of this strategy") {
   const Strategy poseidon{.name = "poseidon", .summary = "a layer's gradients together", .schedule = schedule_poseidon};
   Random random(91, 0);
   for (int round = 0; round < 50; ++round) {
@@ -84,15 +84,15 @@ TEST_CASE("Poseidon by hand") {
 
 TEST_CASE("a strategy that shards, by hand") {
   // Gathers: a 0 to 2, b 2 to 4. F_a 2 to 3, F_b, which waits for its gather, 4 to 5. B_b 5 to 8, B_a 8 to 10;
-  // reductions: b 8 to 10, a 10 to 12. DeepSpeed's gathers both at once (1 + 4/2 = 3 ms), and all-reduces both (2 + 4
-  // ms) when all is there: 3 + 2 + 5 + 6.
+  // reductions: b 8 to 10, a 10 to 12. DeepSpeed gathers both together (1 + 4/2 = 3 ms), and all-reduces both (2 + 4
+  // ms) after all gradients are computed: 3 + 2 + 5 + 6.
   CHECK(simulate(two_layers("zero-1")).metrics.iteration_s == Approx(16e-3));
   Scenario scenario = two_layers("zero-1");
   scenario.strategy = &zero1_by_layer;
   CHECK(simulate(scenario).metrics.iteration_s == Approx(12e-3));
 }
 
-TEST_CASE("a strategy that shards is a function and a row: what all of them promise") {
+TEST_CASE("a strategy that shards is a function and a row: laws of all strategies") {
   Random random(92, 0);
   for (int round = 0; round < 50; ++round) {
     Scenario scenario = scenario_of(random_profile(random, 12), "zero-1", 8, 50e-6, 1e-9);
@@ -150,7 +150,7 @@ TEST_CASE("a collective is rounds, coefficients and a row") {
 
 TEST_CASE("an operation is a row, and a collective that carries it out") {
   for (const Rank n : {2, 5, 16}) {
-    // Rank 0 has the others' pieces, each from whose it is, and nobody has anything else.
+    // Rank 0 has the others' pieces, each from its owner, and the other ranks have nothing else.
     const Rounds rounds = rounds_of(direct_row, n, {}, Gather, {});
     REQUIRE(rounds.rounds.size() == 1);
     for (Rank from = 0; from < n; ++from) {
@@ -177,7 +177,7 @@ TEST_CASE("an operation is a row, and a collective that carries it out") {
   }
 }
 
-TEST_CASE("an all-to-all is rounds and a row, too, where rounds are priced") {
+TEST_CASE("an all-to-all is rounds and a row, too, if rounds are priced") {
   // Twice the bytes of the built-in one: what travels is what the row says.
   const auto messages = [](std::int64_t n, const CollectiveOptions&, CollectiveOp, const SourceLocation&) {
     Rounds rounds{.ranks = static_cast<Rank>(n), .pieces = n, .piece_share = 2 / static_cast<double>(n)};
@@ -190,7 +190,7 @@ TEST_CASE("an all-to-all is rounds and a row, too, where rounds are priced") {
   const Algorithm row{
       .name = "all-to-all", .coefficients = nullptr, .operation = CollectiveOp::AllToAll, .rounds = messages};
   for (const std::int64_t n : {2, 5, 16}) {
-    // One start-up, and 2(N − 1)/N of the bytes through each port; in groups of equal place, likewise.
+    // One start-up, and 2(N − 1)/N of the bytes through each port; the same in groups of equal place.
     const auto topology = star(2 * n, link(1.3e-6, 1.25e9));
     const double closed =
         45.25e-6 + 2 * 1.3e-6 + 2 * static_cast<double>(n - 1) / static_cast<double>(n) * 4e6 / 1.25e9;

@@ -34,7 +34,7 @@ TEST_CASE("no finding promises more than the ideal step") {
   }
 }
 
-TEST_CASE("the notes say what the replay misses") {
+TEST_CASE("notes list the effects that the replay ignores") {
   const auto notes = [](double error, double early) {
     Diagnosis known = diagnosis();
     known.replay_error = error;

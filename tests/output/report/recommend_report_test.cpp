@@ -85,7 +85,7 @@ std::vector<Advice> ranking_of(const std::vector<Scenario>& scenarios, std::int6
 
 }  // namespace
 
-TEST_CASE("the options as given stay where none is faster by more than the tie; else few are changed") {
+TEST_CASE("the given options stay if none is faster by more than the tie; otherwise few are changed") {
   bool stays = false, changes = false;
   for (const Advice& one : ranking_of(all(), 24)) {
     INFO(one.tuned.scenario.strategy->name);
@@ -129,7 +129,7 @@ TEST_CASE("settings in the words of frameworks") {
   ddp.options.strategy.bucket_cap = Bytes{40} << 20;
   CHECK(settings(ddp) == "DistributedDataParallel(model, bucket_cap_mb=40)");
   CHECK(settings(scenario("horovod")) == "HOROVOD_FUSION_THRESHOLD=134217728 HOROVOD_CYCLE_TIME=1");
-  CHECK(settings(scenario("best")).empty());  // nobody's words
+  CHECK(settings(scenario("best")).empty());  // belongs to no framework
   ddp.options.strategy.sharding.zero = 1;
   CHECK(settings(ddp).empty());  // buckets as DistributedDataParallel's, but sharded
   Scenario zero = scenario("zero-2");
@@ -141,7 +141,7 @@ TEST_CASE("settings in the words of frameworks") {
   CHECK_THROWS_AS(find_framework("torch", {}), InputError);
 }
 
-TEST_CASE("what is to be pasted says mesh, types and wrapping, for every module") {
+TEST_CASE("the code to paste has mesh, types and wrapping, for every module") {
   Scenario one = scenario("fsdp2");
   for (Layer& layer : one.profile.own().layers) layer.group = layer.name;
   one.profile.own().precision = "bf16";

@@ -51,7 +51,7 @@ SweepResult with_column(const std::string& rows, const std::string& name, const 
 
 }  // namespace
 
-TEST_CASE("a column that is not known tells rows apart as an option does") {
+TEST_CASE("an unknown column distinguishes rows like an option") {
   const SweepResult result =
       with_column(result_row("p", "a", 8, 5) + result_row("p", "a", 8, 4), "moon", {"full", "new"});
   CHECK(result.rows[0].series == "a (moon=full)");

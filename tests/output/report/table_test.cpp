@@ -30,7 +30,7 @@ Table table_of_three() {
 
 }  // namespace
 
-TEST_CASE("words stand left, numbers right, with one unit a column and their points below each other") {
+TEST_CASE("words are aligned left, numbers at their decimal points, with one unit per column") {
   Table table({"name", "time", {"size", "B"}});
   table.add({"α", cell::seconds(0.0123), cell::count(8)});
   table.add({"beta", cell::seconds(1.2), cell::count(1024)});
@@ -45,7 +45,7 @@ TEST_CASE("words stand left, numbers right, with one unit a column and their poi
         "-      none     -\n");
 }
 
-TEST_CASE("numbers that lie far apart have a unit each, and so have those of different kinds") {
+TEST_CASE("numbers of very different sizes or kinds have a unit each") {
   Table far({"", "time", "constant"});
   far.add({"a", cell::seconds(1e-6), cell::per_byte(2e-9)});
   far.add({"b", cell::seconds(1), cell::seconds(0.02)});
@@ -91,7 +91,7 @@ TEST_CASE("a table that does not fit breaks names and texts into lines, and then
   for (const std::size_t width : {40, 50, 60, 80, 100, 160}) CHECK(widest_line(table.text(wide(width))) <= width);
 }
 
-TEST_CASE("a column that says nothing is left out") {
+TEST_CASE("empty columns are omitted") {
   Table table({"profile", "cluster", "bound", "iteration"}, 2);
   table.add({"a profile", "a cluster", "-", cell::seconds(1)});
   CHECK(table.text(wide(80)).find("bound") == std::string::npos);
@@ -109,7 +109,7 @@ TEST_CASE("a column is written like another, so that their numbers can be added"
         "ddp           395.9      0.1\n");
 }
 
-TEST_CASE("facts stand below each other, and what is long below itself") {
+TEST_CASE("facts are aligned, and long values are wrapped in their column") {
   CHECK(facts({{"name", "x"}, {"source", "two words and more"}}, wide(20)) ==
         "name    x\n"
         "source  two words\n"

@@ -61,7 +61,7 @@ TEST_CASE("workers and fidelities do not compete") {
   for (const std::size_t i : {0, 1}) outcomes[i].scenario.workers = 16;
   CHECK(order_of(outcomes) == "*wfbp a 8; ddp a 8; *wfbp a 16; ddp a 16; ");
   outcomes.erase(outcomes.begin());
-  outcomes.front().scenario.workers = 8;  // 92, 130 and 120 ms; one of another fidelity runs alone
+  outcomes.front().scenario.workers = 8;  // 92, 130 and 120 ms; the one of another fidelity has no competitors
   outcomes.front().result.fidelity = Fidelity::Fluid;
   const std::vector<Ranking> all = races_of(outcomes, {});
   REQUIRE(all.size() == 2);
@@ -91,7 +91,7 @@ TEST_CASE("iterations with different numbers of samples are ranked by samples pe
   CHECK_FALSE(samples_differ(races_of({outcomes[0], outcomes[0]}, {})[0], {outcomes[0], outcomes[0]}));
 }
 
-TEST_CASE("a verdict has the winner, what ties with it, and the first that does not") {
+TEST_CASE("a verdict has the winner, its ties, and the first outside of the tie") {
   const auto racer = [](const char* name, double seconds) {
     return Racer{
         .name = name, .iteration_s = seconds, .samples_per_s = {}, .lower_bound_s = 0.08, .equal_work_s = seconds};

@@ -76,7 +76,7 @@ TEST_CASE("a star has its switch above its workers") {
   for (std::size_t i = 0; i < 4; ++i) {
     CHECK(star.nodes[i].centre.y == star.nodes[0].centre.y);
     CHECK(star.nodes[i].centre.y == star.nodes[4].centre.y + 120);
-    // Equally far apart, and around the switch.
+    // With equal distances, and around the switch.
     CHECK(star.nodes[i].centre.x - star.nodes[4].centre.x ==
           Approx((static_cast<double>(i) - 1.5) * (star.nodes[1].centre.x - star.nodes[0].centre.x)));
   }
@@ -86,7 +86,7 @@ TEST_CASE("a star has its switch above its workers") {
   CHECK(star.links[3].meaning.title == "h2 - s0: 37.5 % there, 37.5 % back");
   CHECK(star.links[0].look.width == Approx(0.8 + 3.2 * 0.15));
   CHECK(star.links[3].look.width == Approx(0.8 + 3.2 * 0.375));
-  // Beside it the level, of its eight directions six at 15 %: (6 · 15 + 2 · 37.5) / 8 %.
+  // Next to it the level, with six of its eight directions at 15 %: (6 · 15 + 2 · 37.5) / 8 %.
   CHECK(star.rows == std::vector<std::string>{"h ×4", "s"});
   CHECK(star.facts == std::vector<std::string>{"h - s", "4 × 3.2 Gbit/s to 8 Gbit/s", "mean 20.6 %, busiest 37.5 %"});
   CHECK(star.parts.empty());
@@ -122,7 +122,7 @@ TEST_CASE("a torus of three dimensions has its slabs side by side, and links bet
         }) == 24);
 }
 
-TEST_CASE("what has neither switches nor rows is a circle") {
+TEST_CASE("topologies without switches and rows are circles") {
   const Drawn ring = drawn(of_links(R"("kind": "ring")"), 6);
   REQUIRE(ring.nodes.size() == 6);
   const Position top = ring.nodes[0].centre, bottom = ring.nodes[3].centre;
@@ -189,7 +189,7 @@ TEST_CASE("links that are down are crossed out") {
   CHECK(std::count_if(star.links.begin(), star.links.end(), dashed) == 0);
 }
 
-TEST_CASE("the network alone, of which nothing is sent") {
+TEST_CASE("a network without traffic") {
   const Scenario scenario = scenario_on(of_links(R"("kind": "fat-tree", "ports": 4)"), 16);
   const TopologySpec& spec = *scenario.cluster.network.topology;
   const Drawn tree = drawn(links_picture(no_usage(make_topology(spec, 16)), spec, "a title"));

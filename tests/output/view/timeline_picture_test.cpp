@@ -44,7 +44,7 @@ Outcome outcome_of(const std::string& strategy, std::uint64_t seed, std::size_t 
 
 }  // namespace
 
-TEST_CASE("what a timeline shows is as long as the metrics say, for every strategy") {
+TEST_CASE("a timeline's bars have the lengths of the metrics, for every strategy") {
   for (const Strategy& strategy : strategies())
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
       INFO(strategy.name << ", seed " << seed);
@@ -95,7 +95,7 @@ TEST_CASE("a round of local steps is drawn as a round") {
         "round of 4 steps " + format_duration(*outcome.result.metrics.period_s));
 }
 
-TEST_CASE("exposed is what is in flight while computing waits") {
+TEST_CASE("exposed communication is in flight while computing waits") {
   // WFBP's channel is never idle while the next forward waits for it, and has one row.
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const Outcome outcome = outcome_of("wfbp", seed);
@@ -136,7 +136,7 @@ TEST_CASE("codecs have bars on the compute stream or below it") {
       }
 }
 
-TEST_CASE("with stragglers each class has a row of its own length; the unslowed one shows what is exposed") {
+TEST_CASE("with stragglers each class has a row of its own length; the unslowed one shows exposed communication") {
   Random random(7, 0);
   Scenario scenario = scenario_of(random_profile(random, 10), "mg-wfbp", 8, 50e-6, 1e-9);
   scenario.stragglers.slow = {{1, 1.5}, {3, 1.2}};
@@ -196,7 +196,7 @@ TEST_CASE("thin bars are drawn together, and nothing is lost") {
   CHECK(to_svg(drawing).size() < 1'000'000);
 }
 
-TEST_CASE("one worker has nobody to talk to") {
+TEST_CASE("one worker does not communicate") {
   Random random(10, 0);
   const Outcome outcome = run(scenario_of(random_profile(random, 5), "wfbp", 1, 50e-6, 1e-9));
   const Drawing drawing = timeline_picture({outcome});
@@ -230,7 +230,7 @@ bool has_legend(const Drawing& drawing, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("where workers wait for each other and no bytes travel, nothing is exposed communication") {
+TEST_CASE("if workers wait for each other without bytes in flight, that is not exposed communication") {
   Random random(10, 0);
   Scenario scenario = scenario_of(random_profile(random, 5), "wfbp", 4, 0, 0);
   scenario.stragglers.slow = {{1, 1.5}};
@@ -303,7 +303,7 @@ TEST_CASE("a plan with lanes has a row for each, in its order") {
   CHECK_FALSE(has_legend(drawing, "collective"));
 }
 
-TEST_CASE("copies that take no time are no bars; what they tie together stays tied") {
+TEST_CASE("copies that take no time have no bars, but their arrows stay") {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     const Outcome outcome = run(sharded("fsdp2", seed));
     const TimelineRows rows = timeline_rows(outcome, outcome.result.episodes.back());
@@ -347,9 +347,9 @@ TEST_CASE("sharded timelines are as long as the metrics say, too, and can be rea
   }
 }
 
-TEST_CASE("where every group is one worker, nothing is drawn of what does not travel") {
+TEST_CASE("if every group is one worker, nothing is drawn for its collectives") {
   Scenario scenario = sharded("fsdp2", 3);
-  scenario.options.strategy.sharding.shard_group = 8;  // nobody to replicate with
+  scenario.options.strategy.sharding.shard_group = 8;  // no other worker to replicate with
   const Outcome outcome = run(scenario);
   const TimelineRows rows = timeline_rows(outcome, outcome.result.episodes.back());
   REQUIRE(rows.network.size() == 2);
@@ -359,7 +359,7 @@ TEST_CASE("where every group is one worker, nothing is drawn of what does not tr
   CHECK(static_cast<std::int64_t>(bars) == outcome.result.metrics.collectives);
 }
 
-TEST_CASE("memory over time stands below plans that shard, and traces that know activations") {
+TEST_CASE("memory over time is drawn for plans that shard, and for traces with activations") {
   CHECK(shapes<Path>(timeline_picture({outcome_of("wfbp", 5)}), "memory").empty());
   for (const bool shards : {false, true}) {
     Scenario scenario = sharded(shards ? "fsdp2" : "wfbp", 5);
@@ -406,7 +406,7 @@ TEST_CASE("several outcomes share one time axis") {
   CHECK(lengths[0] / lengths[1] == Approx(slow.result.metrics.iteration_s / fast.result.metrics.iteration_s));
 }
 
-TEST_CASE("bars of a comparison are made of what the table has, and stand as it does") {
+TEST_CASE("bars of a comparison have the values and the order of the table") {
   const Comparison comparison{.outcomes = {outcome_of("wfbp", 4), outcome_of("sync-easgd", 4)},
                               .references = std::vector<ScalingReference>(2),
                               .rule = {.tie = 0}};
@@ -430,7 +430,7 @@ TEST_CASE("bars of a comparison are made of what the table has, and stand as it 
   CHECK(chart.mark->value * unit == Approx(*outcomes[1].result.metrics.lower_bound_s));
 }
 
-TEST_CASE("layers that take no time stand in the order of the passes") {
+TEST_CASE("layers that take no time are in the order of the passes") {
   Profile profile;
   profile.name = "p";
   for (const auto& [name, ms] : {std::pair("a", 1), {"b", 0}, {"c", 0}, {"d", 1}})
@@ -443,7 +443,7 @@ TEST_CASE("layers that take no time stand in the order of the passes") {
   CHECK(names == "dcbaabcd");
 }
 
-TEST_CASE("a timeline's codecs beside the stream are rows of their own name") {
+TEST_CASE("codecs on a separate stream have rows of their own") {
   Random random(1, 1);
   Scenario scenario = scenario_of(random_profile(random, 12), "wfbp", 8, 50e-6, 1e-9);
   scenario.codec = CodecCosts{"signsgd", &find_codec("signsgd", {}), "", "estimated", "", {1e-4}, {2e-5}};
@@ -509,7 +509,7 @@ TEST_CASE("a pass says above its bars how long it is") {
   CHECK(texts(drawing, "phase") == std::vector<std::string>{"backward 6 ms", "forward 3 ms"});
 }
 
-TEST_CASE("words over a line stand on white") {
+TEST_CASE("text over a line has a white background") {
   const Drawing drawing = timeline_picture({outcome_of("wfbp", 5)});
   for (const std::string kind : {"iteration", "bound"}) {
     INFO(kind);
@@ -546,7 +546,8 @@ TEST_CASE("however many layers there are, memory is drawn with a few points a pi
 
 namespace {
 
-// Four layers of 1 ms forward and 2 ms backward on two ranks; a send takes 1 ms, and there is nobody to reduce with.
+// Four layers of 1 ms forward and 2 ms backward on two ranks; a send takes 1 ms, and there are no replicas to reduce
+// with.
 Scenario two_ranks(const std::string& schedule) {
   Profile profile;
   profile.name = "p";
@@ -589,11 +590,11 @@ std::string passes_in(const TimelineRow& row) {
 
 }  // namespace
 
-TEST_CASE("a pipeline's passes stand where its schedule puts them, and its sends lead from rank to rank") {
+TEST_CASE("a pipeline's passes are where its schedule puts them, and its sends lead from rank to rank") {
   const Outcome outcome = run(two_ranks("1f1b"));
   const TimelineRows rows = timeline_rows(outcome, outcome.result.episodes.back());
-  // By hand, in ms: an update that nobody has takes no time; two layers forward take 2, backward 4, a send 1. Rank 0
-  // runs ahead by one micro-batch.
+  // By hand, in ms: without an optimizer the update takes no time; two layers forward take 2, backward 4, a send 1.
+  // Rank 0 runs ahead by one micro-batch.
   REQUIRE(rows.passes.size() == 2);
   CHECK(passes_in(rows.passes[0]) == "update 0-0 0F0 0-2 0F1 2-4 0B0 10-14 0B1 16-20 ");
   CHECK(passes_in(rows.passes[1]) == "update 0-0 1F0 3-5 1B0 5-9 1F1 9-11 1B1 11-15 ");
@@ -624,7 +625,7 @@ TEST_CASE("a pipeline's passes stand where its schedule puts them, and its sends
   CHECK(width_of(shapes<Rectangle>(drawing, "waiting")) == Approx(scale * (6 + 2 + 3 + 5)));
 }
 
-TEST_CASE("where the backward pass is split, both parts have looks of their own") {
+TEST_CASE("both parts of a split backward pass have looks of their own") {
   const Outcome outcome = run(two_ranks("zb-h1"));
   const Drawing drawing = timeline_picture({outcome});
   const double scale = pixels_per_second(drawing, outcome) * 1e-3;
@@ -678,7 +679,7 @@ TEST_CASE("a pipeline's picture is as long as the metrics say, for every schedul
         CHECK(backward / scale == Approx(8 * metrics.backward_s));
         CHECK(width_of(shapes<Rectangle>(drawing, "update")) / scale == Approx(updates));
         CHECK(width_of(shapes<Rectangle>(drawing, "waiting")) / scale == Approx(idle).margin(1e-9));
-        // Chunks of a rank stand apart, those with fewer layers before them higher.
+        // Chunks of a rank are separate, those with fewer layers before them higher.
         std::set<double> tops;
         for (const Rectangle& one : shapes<Rectangle>(drawing, "forward")) tops.insert(one.box.y);
         const std::size_t chunks = parallel.stages[0].chunks.size();
@@ -695,11 +696,12 @@ TEST_CASE("a pipeline's picture is as long as the metrics say, for every schedul
       }
 }
 
-TEST_CASE("of a pipeline's reductions that is exposed which no rank's computing and no send hides") {
+TEST_CASE("a pipeline's reductions are exposed if neither computing nor sends hide them") {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     const Outcome outcome = run(pipeline("ddp", "1f1b", seed));
     const Drawing drawing = timeline_picture({outcome});
-    // All ranks update at once, when the last reduction is there: what is exposed lies between the last pass and that.
+    // All ranks update simultaneously, when the last reduction has ended: exposed communication lies between the last
+    // pass and that instant.
     double from = 1e9, to = 0;
     for (const Rectangle& one : shapes<Rectangle>(drawing, "exposed")) {
       from = std::min(from, one.box.x);
@@ -726,8 +728,8 @@ TEST_CASE("eight ranks with 32 micro-batches have a number on each pass") {
   CHECK(drawing.width <= 2000);
   CHECK(texts(drawing, "micro-batch").size() == 2 * 8 * 32);
   CHECK(shapes<Path>(drawing, "send").size() == 2 * 7 * 32);
-  // Two chunks a rank, and input and weight gradients apart: six passes of a micro-batch on a rank. The micro-batches
-  // whose two gradients follow each other may be one bar.
+  // Two chunks per rank, and separate input and weight gradients: six passes of a micro-batch on a rank. The two
+  // gradient passes of a micro-batch may be one bar if one directly follows the other.
   scenario.options.parallel.schedule = "zbv";
   scenario.options.parallel.chunks = 2;
   const Outcome outcome = run(scenario);

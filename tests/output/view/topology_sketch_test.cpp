@@ -38,7 +38,7 @@ const std::string gpus = R"("gpus_per_host": 8, "inner": {"latency": "0 s", "ban
 
 }  // namespace
 
-TEST_CASE("what fits is drawn whole") {
+TEST_CASE("small topologies are drawn completely") {
   const Sketch whole = sketch(R"("kind": "fat-tree", "ports": 4)", 16);
   CHECK(spots_by_row(whole) == std::vector<std::size_t>{16, 8, 8, 4});
   CHECK(whole.cables.size() == 48);
@@ -61,7 +61,7 @@ TEST_CASE("of a Fat-Tree one pod, and in it one edge switch, as far as need be")
   for (const Spot& spot : edges.spots) CHECK(spot.count == (spot.row == 3 ? 4 : 1));
 }
 
-TEST_CASE("a part with a link that is down, or slower, is no equal one") {
+TEST_CASE("a part with a slower link, or one that is down, is not equal to the others") {
   const Sketch even = sketch(gpus + leaf_spine, 512);
   CHECK(spots_by_row(even) == std::vector<std::size_t>{8, 1, 1, 4});
   CHECK(counts(even) == std::vector<std::int64_t>{8, 8});
@@ -80,7 +80,7 @@ TEST_CASE("a part with a link that is down, or slower, is no equal one") {
   CHECK(spots_by_row(slow) == std::vector<std::size_t>{24, 3, 2, 4});
 }
 
-TEST_CASE("BCube's levels are rows, and what a level-0 switch joins is a part") {
+TEST_CASE("BCube's levels are rows, and the servers of a level-0 switch are a part") {
   // 16 servers on each of 16 switches of level 0, and each on one of level 1, which all 16 parts share.
   const Sketch cube = sketch(R"("kind": "bcube", "n": 16, "k": 2)", 256);
   REQUIRE(cube.rows.size() == 3);
@@ -98,7 +98,7 @@ TEST_CASE("links of several NICs are one cable") {
   CHECK(links(star) == 64 * (4 + 8));
 }
 
-TEST_CASE("what has no equal parts is one node of a row in the end") {
+TEST_CASE("topologies without equal parts are reduced to one node per row") {
   const Sketch ring = sketch(R"("kind": "ring")", 1000);
   REQUIRE(ring.spots.size() == 1);
   CHECK(ring.spots[0].count == 1000);

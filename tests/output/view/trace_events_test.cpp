@@ -48,7 +48,7 @@ TEST_CASE("a timeline has a process per class, no overlap on a thread, and an ar
   }
 }
 
-TEST_CASE("a timeline is one iteration, however many were simulated until they are alike") {
+TEST_CASE("a timeline is one iteration, even if several were simulated until they repeated") {
   Random random(47, 0);
   for (const bool jitter : {false, true}) {
     Scenario scenario = scenario_of(random_profile(random, 10), "wfbp", 4, 50e-6, 1e-9);
@@ -111,7 +111,7 @@ TEST_CASE("a sharded plan has a thread per lane, copies, the update, micro-batch
   CHECK(carried["reduce"] == std::set<std::string>{"ncclKernel_ReduceScatter"});
   CHECK(carried["replicate"] == std::set<std::string>{"ncclKernel_AllReduce"});
   CHECK(batches == std::set<std::int64_t>{1, 2});
-  // Between groups of four each worker sends its quarter of what was reduced.
+  // Between groups of four each worker sends its quarter of the reduced gradients.
   const auto sum = [](const std::vector<double>& list) { return std::accumulate(list.begin(), list.end(), 0.0); };
   REQUIRE(sent["replicate"].size() == sent["reduce"].size());
   CHECK(sum(sent["replicate"]) - sum(sent["reduce"]) / 4 >= 0);
@@ -204,7 +204,7 @@ Read read_as_perfetto_does(const Json& json) {
 
 }  // namespace
 
-TEST_CASE("no slice of a timeline is lost by whoever counts in cut nanoseconds: every strategy, fidelity and step") {
+TEST_CASE("no slice of a timeline is lost by truncation to nanoseconds: every strategy, fidelity and step") {
   Random random(43, 0);
   std::size_t slices = 0;
   for (const Strategy& strategy : strategies())
@@ -227,7 +227,8 @@ TEST_CASE("no slice of a timeline is lost by whoever counts in cut nanoseconds: 
   CHECK(slices > 4000);
 }
 
-TEST_CASE("instants are written in whole nanoseconds, ends as the starts that they are, and moved by less than five") {
+TEST_CASE(
+    "instants are written in whole nanoseconds, moved by less than five; an end that is a start stays equal to it") {
   Random random(44, 0);
   const Outcome outcome = run(awkward_scenario(random, "wfbp"));
   const std::string text = trace_events(outcome);
@@ -271,7 +272,7 @@ double covered(std::vector<std::pair<double, double>> intervals) {
 
 }  // namespace
 
-TEST_CASE("HolisticTraceAnalysis finds what computes and what communicates, and how much of it overlaps") {
+TEST_CASE("HolisticTraceAnalysis finds computation, communication and their overlap") {
   // It takes a file for one rank, keeps events with a category and a duration, and of these the kernels: those with
   // args.stream. What is called nccl… communicates (older versions look for ncclKernel), Memcpy and Memset move memory,
   // all else computes. Starts are rounded up and ends down to whole microseconds.

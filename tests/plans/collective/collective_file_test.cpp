@@ -49,7 +49,7 @@ std::string complaint(std::string_view operation, std::int64_t chunks, std::stri
 
 }  // namespace
 
-TEST_CASE("files of ring and halving-doubling send what these send") {
+TEST_CASE("files of ring and halving-doubling equal the built-in algorithms") {
   for (const char* name : {"ring", "halving-doubling"}) {
     const Algorithm& built_in = find_algorithm(name, {});
     const Rounds rounds = rounds_of(built_in, 8, {}, CollectiveOp::AllReduce, {});
@@ -77,7 +77,7 @@ TEST_CASE("halves and a broadcast as files") {
       text_of(rounds_of(find_algorithm("chain", {}), 4, {.chunks = 3}, CollectiveOp::Broadcast, {}), "broadcast")));
 }
 
-TEST_CASE("what a file of a collective cannot say") {
+TEST_CASE("invalid files of collectives") {
   constexpr std::string_view there = R"({"sends": [{"from": 0, "to": 1, "chunk": 0, "reduce": true}]})";
   constexpr std::string_view back = R"({"sends": [{"from": 1, "to": 0, "chunk": 0}]})";
   CHECK(complaint("all-reduce", 1, fmt::format("{}, {}", there, back)).empty());
@@ -94,7 +94,7 @@ TEST_CASE("what a file of a collective cannot say") {
   CHECK(complaint("all-reduce", 1, R"({"sends": [{"from": 0, "to": 2, "chunk": 0}]})") ==
         "FILE.json: /rounds/0/sends/0/to");
   CHECK(complaint("all-to-all", 1, there) == "FILE.json: /operation");
-  // Both at once read what was there before the round: an exchange, not a chain.
+  // Both simultaneously read the contents from before the round: an exchange, not a chain.
   const auto exchange =
       file_of(R"({"name": "x", "operation": "all-reduce", "ranks": 2, "chunks": 1, "rounds": [{"sends": [
       {"from": 0, "to": 1, "chunk": 0, "reduce": true}, {"from": 1, "to": 0, "chunk": 0, "reduce": true}]}]})");

@@ -38,7 +38,7 @@ TEST_CASE("Table 2 of MG-WFBP at N = 8") {
   CHECK(us("parameter-server", {.servers = 1}) == Approx(20 + 17.5));  // 2·7 + 7·0.5: all through one
 }
 
-TEST_CASE("logarithms are real where N is no power of two") {
+TEST_CASE("logarithms are real-valued if N is not a power of two") {
   CHECK(to_seconds(cost_of(links(1e-6, 0, 0), "recursive-doubling", 6)(1)) == Approx(2.584963e-6).epsilon(1e-7));
 }
 

@@ -93,11 +93,11 @@ TEST_CASE("64 A100 of 8 nodes") {
   check(a100, 12, CollectiveOp::ReduceScatter, 4e9, "ring/Simple", 8.4 + 10 * 3.4 + 14 + 4e9 / (370e3 * 12 / 11));
 }
 
-TEST_CASE("trees of two nodes send half of what a ring sends, and of more a part of what is believed") {
+TEST_CASE("trees between two nodes send half as much as a ring; between more, a fraction of NCCL's estimate") {
   // 16 H100: LL's tree at 1 kB: 6.8 + 2·(7·0.6 + 5) us; min(min(0.92·370, 8·41.4)/3.8, 39)·0.9 GB/s, not halved.
   Network h100 = network(NcclSetup::Gpu::Hopper);
   check(h100, 16, CollectiveOp::AllReduce, 1024, "tree/LL", 25.2 + 1024 / (39e3 * 0.9));
-  // Simple: 8.4 + 2·(7·4 + 14) us; 0.92·370 = 340 GB/s but no more than half of what a node has inside.
+  // Simple: 8.4 + 2·(7·4 + 14) us; 0.92·370 = 340 GB/s but at most half of the bandwidth inside a node.
   check(h100, 16, CollectiveOp::AllReduce, 4e9, "ring/Simple",
         (8.4 + 28 * 3.4 + 2 * 14) * 1.4 + 4e9 / (370e3 * 16 / 30));
   h100.nccl->two_node_tree = false;
@@ -173,7 +173,7 @@ TEST_CASE("factors scale a level's bandwidth and latency") {
         (2 * (8.4 + 112 * 3.4) + 3 * 14 * 14) * 1.4 + 40e9 / (100e3 * 64 / 126));
 }
 
-TEST_CASE("a cost that no line and no table gives") {
+TEST_CASE("a cost that is neither a line nor a table") {
   const Network h100 = network(NcclSetup::Gpu::Hopper);
   const OpCosts costs = price_ops(h100, find_algorithm("nccl", {}), 8, 8, {});
   CHECK(costs.all_reduce(0) == Time(0));
@@ -209,7 +209,7 @@ TEST_CASE("trees reach their full bandwidth at the end of the table of sizes, an
   CHECK(last["Simple"] == Approx(0.9 * beyond["Simple"]));
 }
 
-TEST_CASE("--protocol leaves one protocol, and every choice of it costs what it did") {
+TEST_CASE("--protocol leaves one protocol, whose choices cost as much as before") {
   const Network all = network(NcclSetup::Gpu::Hopper);
   for (const auto& [text, name] : {std::pair("ll", "LL"), {"ll128", "LL128"}, {"simple", "Simple"}}) {
     Network one = all;

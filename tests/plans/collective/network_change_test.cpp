@@ -83,7 +83,7 @@ TEST_CASE("constants and links: a factor, or a value in their place") {
   CHECK(bandwidth(1) == Approx(5e9));
 }
 
-TEST_CASE("a link that is not as the others keeps its ratio to them") {
+TEST_CASE("a link that differs from the others keeps its ratio to them") {
   Network network;
   network.topology = read_topology(Json::parse(R"({"kind": "star", "link": {"latency": "2 us", "bandwidth": "1 GB/s"},
 "links": [{"between": ["h0", "s0"], "bandwidth": "3 GB/s"}, {"between": ["h1", "s0"], "latency": "5 us"}]})",
@@ -99,7 +99,7 @@ TEST_CASE("a link that is not as the others keeps its ratio to them") {
   CHECK(*network.topology->changes[1].latency == Approx(10e-6));
 }
 
-TEST_CASE("of what were measured as a whole, bytes change neither start-up nor reduction") {
+TEST_CASE("in costs measured as a whole, links change neither start-up nor reduction") {
   Network network = measured();
   change_bandwidth(network, outside, times(2), flag);  // 3/2 + 0.3
   CHECK(network.measured->b == Approx(1.8e-9));

@@ -1,4 +1,5 @@
-// Numbers of workers that do not divide: who serves, and how many rounds there are. And costs at the ends of a table.
+// Numbers of workers that do not divide evenly: which ranks serve, and how many rounds there are. And costs at the ends
+// of a table.
 #include "tests/catch.hpp"
 
 #include "sim/plans/collective/comm_cost.hpp"
@@ -8,7 +9,7 @@ using namespace allreplay;
 
 namespace {
 
-// Whom `from` sends to in the round, and how many pieces.
+// The receivers of `from` in the round, and how many pieces each receives.
 std::vector<std::pair<Rank, std::int64_t>> sends(const Round& round, Rank from) {
   std::vector<Send> out;
   round.sends(from, 0, out);
@@ -21,7 +22,7 @@ using To = std::vector<std::pair<Rank, std::int64_t>>;
 
 }  // namespace
 
-TEST_CASE("servers stand where their share of the ranks begins, rounded down") {
+TEST_CASE("a server is on the first rank of its share, rounded down") {
   const Rounds rounds = parameter_server_rounds(5, 2, CollectiveOp::AllReduce);  // at 0 and at 5/2 = 2
   REQUIRE(rounds.rounds.size() == 2);
   CHECK(sends(rounds.rounds[0], 4) == To{{0, 1}, {2, 1}});
@@ -33,7 +34,7 @@ TEST_CASE("servers stand where their share of the ranks begins, rounded down") {
   CHECK(sends(three.rounds[0], 1) == To{{0, 1}, {2, 1}, {4, 1}});
 }
 
-TEST_CASE("as many rounds as doublings reach everybody") {
+TEST_CASE("as many rounds as doublings that reach every rank") {
   // Ranks: rounds of an all-gather, of half a binomial tree, and of a double binary tree in 16 chunks.
   for (const auto& [ranks, doublings, trees] : {std::tuple{2, 1, 1 + 1 + 15},
                                                 {3, 2, 1 + 1 + 15},
@@ -54,7 +55,7 @@ TEST_CASE("as many rounds as doublings reach everybody") {
   }
 }
 
-TEST_CASE("the last round of an all-gather sends what is missing, and no more") {
+TEST_CASE("the last round of an all-gather sends only the missing pieces") {
   const Rounds rounds = all_gather_rounds(5);  // 1 + 1 + 2 of 5 pieces are there before the last
   CHECK(sends(rounds.rounds[0], 3) == To{{2, 1}});
   CHECK(sends(rounds.rounds[1], 3) == To{{1, 2}});
@@ -71,7 +72,7 @@ TEST_CASE("no extrapolated time is below zero") {
   CHECK(cost.transfer(8000) == Time(0));
 }
 
-TEST_CASE("a measured size takes at least what was measured, to the bit") {
+TEST_CASE("a measured size takes at least the measured time, to the bit") {
   // 1 + (2^22 - 1) s/B · 3 B would be rounded; at a size of the table its own time counts, and the least time per byte
   // over the sizes up to it includes its own.
   const std::vector<CostPoint> table{{1, 0.7}, {4, 0.1}, {1024, 1000.3}};
@@ -86,7 +87,7 @@ TEST_CASE("a measured size takes at least what was measured, to the bit") {
   CHECK(CommCost(std::vector<CostPoint>{{2, 4261e-12}, {13, 1533.5e-12}}).least(13) == Time(1533));
 }
 
-TEST_CASE("the halves of an all-reduce: the reduction belongs to the first, and of what was measured each has half") {
+TEST_CASE("the halves of an all-reduce: the reduction belongs to the first, and each has half of a measured cost") {
   Network network;
   network.alpha = 10e-6;
   network.beta = 1e-9;

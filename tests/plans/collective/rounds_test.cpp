@@ -147,7 +147,7 @@ void require_halves_work(const std::string& name, std::int64_t workers, const Co
 
 }  // namespace
 
-TEST_CASE("every collective gives everybody every contribution exactly once") {
+TEST_CASE("every collective gives every rank every contribution exactly once") {
   for (const Algorithm& one : algorithms())
     for (const std::int64_t n : {2, 3, 4, 5, 7, 8, 12, 16, 32})
       if (one.rounds && !one.in_switches &&
@@ -193,7 +193,7 @@ TEST_CASE("PAT sends the farthest first") {
   CHECK(sent == std::vector<std::pair<Rank, std::int64_t>>{{4, 1}, {2, 1}, {1, 2}});
 }
 
-TEST_CASE("what serves an operation") {
+TEST_CASE("the algorithm that serves an operation") {
   const auto by = [](const char* name, CollectiveOp op) {
     const Algorithm* one = serving(named(name), op);
     return std::string(one ? one->name : "");
@@ -259,7 +259,7 @@ TEST_CASE("groups that lie in nodes differently send their own rounds") {
   CHECK((next(3, 1) == 5 && next(4, 1) == 3 && next(5, 1) == 4));
 }
 
-TEST_CASE("a collective that repeats a round says so") {
+TEST_CASE("repeated rounds of a collective are marked as such") {
   const Rounds ring = rounds_of("ring", 2048);
   CHECK(ring.rounds.size() == 2);
   CHECK(ring.length() == 2 * 2047);

@@ -30,7 +30,7 @@ TEST_CASE("a topology without beta gives its latency and its slowest link to the
   CHECK(ring(network(""), 2, 16'000'000) == to_time(20.024e-3));
 }
 
-TEST_CASE("beta in the file goes before the topology's") {
+TEST_CASE("beta in the file overrides the topology's") {
   // 2·15·10 us + 16e6 B · (2·15/16·1 ns/B + 15/16·0.5 ns/B) = 300 us + 37.5 ms
   CHECK(ring(network(R"("beta": "1 ns/B", )"), 16, 16'000'000) == to_time(37.8e-3));
 }
@@ -71,7 +71,7 @@ TEST_CASE("a rail topology without nodes in the file gives both levels to every 
   CHECK_THROWS_AS(price(rail(""), find_algorithm("hierarchical", {}), 6, 8, {}), InputError);
 }
 
-TEST_CASE("a link that is unlike the others, or down, has no place in a closed form") {
+TEST_CASE("closed forms reject links that differ from the others or are down") {
   const Network network =
       read_cluster(Json::parse(R"({"name": "c", "workers": 4, "network": {"alpha": "1 us", "topology":
       {"kind": "star", "link": {"latency": "1 us", "bandwidth": "1 GB/s"}, "links": [{"between": ["h0", "s0"],

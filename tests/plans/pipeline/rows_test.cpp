@@ -47,7 +47,7 @@ TEST_CASE("rows are complete") {
   CHECK(refusal("2F0,0F0,2B0,0B0\n1F0,3F0,3B0,1B0\n") == "rows.csv");
 }
 
-TEST_CASE("sends stand once, behind what they send") {
+TEST_CASE("sends appear once, after the action whose result they send") {
   const RowIndex sent = index("0F0,0F1,0SEND_F0,0SEND_F1,0B0,0B1\n1F0,1B0,1SEND_B0,1F1,1B1,1SEND_B1\n");
   CHECK(sent.forward_sends[sent.at(0, 0)] == ActionPlace{0, 1});  // behind 0F1
   CHECK(sent.backward_sends[sent.at(1, 0)] == ActionPlace{1, 1});
@@ -59,7 +59,7 @@ TEST_CASE("sends stand once, behind what they send") {
   CHECK(refusal("0F0,1F0,0SEND_F0,1B0,0B0\n2F0,2B0\n") == "rows.csv");  // stays on its rank
 }
 
-TEST_CASE("parameters are there when a chunk computes, and reduced once") {
+TEST_CASE("parameters are gathered before a chunk computes, and reduced once") {
   CHECK(refusal_of_words("0UNSHARD,0F0,0B0,0RESHARD,0REDUCE_GRAD\n1UNSHARD,1F0,1B0,1REDUCE_GRAD\n").empty());
   CHECK(refusal_of_words("0UNSHARD,0F0,0RESHARD,0B0\n1UNSHARD,1F0,1B0\n") == "rows.csv");
   CHECK(refusal_of_words("0UNSHARD,0UNSHARD,0F0,0B0\n1UNSHARD,1F0,1B0\n") == "rows.csv");

@@ -34,7 +34,7 @@ TEST_CASE("gpipe runs all forward passes, then all backward passes") {
 
 // P − 1 − r forward passes ahead: two on rank 0 of 3, one on rank 1, none on rank 2; min(…, M) with fewer
 // micro-batches.
-TEST_CASE("1f1b runs ahead by the ranks behind") {
+TEST_CASE("1f1b: a rank runs ahead by the number of ranks after it") {
   CHECK(write_rows(rows("1f1b", 3, 3)) ==
         "0F0,0F1,0F2,0B0,0B1,0B2\n1F0,1F1,1B0,1F2,1B1,1B2\n2F0,2B0,2F1,2B1,2F2,2B2\n");
   CHECK(write_rows(rows("1f1b", 3, 1)) == "0F0,0B0\n1F0,1B0\n2F0,2B0\n");
@@ -95,7 +95,7 @@ TEST_CASE("every schedule is complete and can start") {
         }
 }
 
-TEST_CASE("schedules say what they cannot be made of") {
+TEST_CASE("schedules reject impossible numbers") {
   CHECK(chunks_of("zbv") == 2);
   CHECK(message("1f1b", {.ranks = 2, .chunks = 2, .micro_batches = 2}) == "no place");
   CHECK(message("interleaved", {.ranks = 2, .chunks = 1, .micro_batches = 2}) == "no place");

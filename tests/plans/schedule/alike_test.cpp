@@ -1,4 +1,4 @@
-// Plans that a replay cannot tell apart.
+// Plans that a replay cannot distinguish.
 #include "sim/plans/schedule/alike.hpp"
 
 #include <functional>
@@ -24,7 +24,7 @@ Plan plan_of_two() {
 
 }  // namespace
 
-TEST_CASE("windows are open where all that there is fits in") {
+TEST_CASE("windows that everything fits into count as unlimited") {
   const auto opened = [](Window window) {
     Plan plan = plan_of_two();
     plan.lanes.front().window = window;
@@ -39,7 +39,7 @@ TEST_CASE("windows are open where all that there is fits in") {
   CHECK(opened({1, 1000}) == Window{1, open});
 }
 
-TEST_CASE("plans are alike until anything differs that is replayed") {
+TEST_CASE("plans are equal unless something differs that the replay reads") {
   const Plan plan = plan_of_two();
   Plan other = plan;
   other.strategy = "other";

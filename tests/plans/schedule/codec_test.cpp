@@ -57,7 +57,7 @@ TEST_CASE("encoding and decoding of a million gradients") {
   CHECK(CodecTime{1e-6, 0, 0.1e-9}(0.5) == 1e-6);  // part of a gradient has no logarithm below 0
 }
 
-TEST_CASE("what can carry what") {
+TEST_CASE("the collectives that can carry each codec") {
   const auto can = [](std::string_view codec, std::string_view collective) {
     return carries(find_algorithm(collective, {}), find_codec(codec, {}));
   };

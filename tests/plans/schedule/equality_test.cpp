@@ -41,7 +41,7 @@ TEST_CASE("optimal-merge: among equals the larger block wins") {
   CHECK(sizes(schedule_optimal_merge({spread, CommCost(1 * ms, 0), defaults})) == std::vector<Bytes>{600});
 }
 
-TEST_CASE("mg-wfbp: a gain that is just eaten up by waiting is none") {
+TEST_CASE("mg-wfbp: a gain that equals the wait is not a gain") {
   // a = 1 ms. The second is ready exactly 1 ms after the first could start: the merge gains nothing, and is not made.
   CHECK(sizes(schedule_mg_wfbp({layered({1, 1}, {400, 300}), CommCost(1 * ms, 0), defaults})) ==
         std::vector<Bytes>{300, 400});
@@ -49,13 +49,13 @@ TEST_CASE("mg-wfbp: a gain that is just eaten up by waiting is none") {
         std::vector<Bytes>{700});
 }
 
-TEST_CASE("horovod: what just fits under the threshold is fused, a byte more is not") {
+TEST_CASE("horovod: gradients up to exactly the threshold are fused, a byte more is not") {
   StrategyOptions options;
   options.cycle = to_time(10 * ms);
   options.threshold = 100;
   CHECK(sizes(schedule_horovod({layered({1, 1}, {60, 40}), CommCost(0, 0), options})) == std::vector<Bytes>{100});
   CHECK(sizes(schedule_horovod({layered({1, 1}, {60, 44}), CommCost(0, 0), options})) == std::vector<Bytes>{44, 60});
-  // Ready at 10 and 20 ms, each at the end of its cycle: two cycles. At 10 and 10.001: likewise.
+  // Ready at 10 and 20 ms, each at the end of its cycle: two cycles. The same at 10 and 10.001.
   CHECK(sizes(schedule_horovod({layered({10, 10}, {60, 40}), CommCost(0, 0), options})) == std::vector<Bytes>{40, 60});
   CHECK(sizes(schedule_horovod({layered({0.001, 10}, {60, 40}), CommCost(0, 0), options})) ==
         std::vector<Bytes>{40, 60});
@@ -71,7 +71,7 @@ TEST_CASE("ddp: a bucket that just reaches its cap is closed") {
         std::vector<Bytes>{100, 200, 4});
 }
 
-TEST_CASE("us-byte: all that is left travels, where it ends just as the next gradient comes") {
+TEST_CASE("us-byte: the whole rest is sent if it ends exactly when the next gradient is ready") {
   // T = 1 ms whatever the bytes; tensor 1 is ready at 1 ms and tensor 0 at 2 ms, so that 1 ms is left. One partition of
   // 4 B would fill it, too, but so do all 12 B.
   const Profile profile = layered({1, 1}, {4, 12});
@@ -83,7 +83,7 @@ TEST_CASE("us-byte: all that is left travels, where it ends just as the next gra
   CHECK(schedule.first_phase == 1);
 }
 
-TEST_CASE("us-byte: what becomes ready just as a tensor has arrived does not have to wait for it (Eq. 13)") {
+TEST_CASE("us-byte: a gradient that is ready exactly when a tensor has arrived does not wait for it (Eq. 13)") {
   // T = 1 ms + 1 ms per 1000 B, in partitions of 1000 B. Tensor 2 (3000 B) is ready at 1 ms and alone there until 5;
   // tensor 1 (1000 B) is ready at 2.5, tensor 0 (1000 B) at 5. In sequence: 2 [1000 B] 1-3, 1 3-5, 0 5-7, 2 [the rest]
   // 7-10. With 2 above 1: 2 1-5, 0 5-7, 1 7-9, an earlier end; tensor 0 needs no place behind it.
@@ -94,7 +94,7 @@ TEST_CASE("us-byte: what becomes ready just as a tensor has arrived does not hav
   CHECK(model.greedy() == Priorities{0, 2, 1});
 }
 
-TEST_CASE("times given for a codec are those of a worker that nothing slows") {
+TEST_CASE("a codec's given times apply to a worker without slowdown") {
   const CodecCosts costs{"signsgd", &find_codec("signsgd", {}), "", "estimated", "", {0.5 * ms}, {0.05 * ms}};
   CodecOptions options;
   options.encode = to_time(3 * ms);

@@ -57,12 +57,12 @@ TEST_CASE("ddp: a bucket closes once it reaches its cap, the first at 1 MiB") {
         std::vector<Bytes>{mb * 5 / 4, 20 * mb, 4 * mb, 8 * mb, 3 * mb});
 }
 
-TEST_CASE("horovod: what became ready since the last tick is fused up to the threshold") {
+TEST_CASE("horovod: gradients that became ready since the last tick are fused up to the threshold") {
   StrategyOptions options;
   options.cycle = to_time(5e-3);
   options.threshold = 100;
-  // Cycles end at 5, 10, 15 ms. Ready at 0 (cycle 0: at once), 1, 4, 5 (cycle 1), 5.1, 9 (cycle 2), 14 (cycle 3).
-  // In cycle 1, 40 + 40 fit and + 40 do not; in cycle 2, 150 exceeds the threshold and goes alone.
+  // Cycles end at 5, 10, 15 ms. Ready at 0 (cycle 0: immediately), 1, 4, 5 (cycle 1), 5.1, 9 (cycle 2), 14 (cycle 3).
+  // In cycle 1, 40 + 40 fit and + 40 do not; in cycle 2, 150 exceeds the threshold and is sent separately.
   const Profile profile = backward({8, 40, 40, 40, 150, 60, 12}, {0, 1, 4, 5, 5.1, 9, 14});
   const BucketSchedule plan = schedule_horovod({profile, no_cost, options});
   CHECK(sizes(plan) == std::vector<Bytes>{8, 80, 40, 150, 60, 12});

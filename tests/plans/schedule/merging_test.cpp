@@ -149,11 +149,12 @@ std::vector<Bytes> exact_algorithm_1(const Profile& profile, std::int64_t a, std
 
 }  // namespace
 
-TEST_CASE("MG-WFBP decides ties exactly, also where there is no start-up") {
+TEST_CASE("MG-WFBP decides ties exactly, also without start-up costs") {
   Random random(8, 0);
   int ties = 0;
   for (int round = 0; round < 2000; ++round) {
-    // Layers of up to three tensors, which are ready at once; times of some picoseconds, so that ties are frequent.
+    // Layers of up to three tensors, which are ready simultaneously; times of some picoseconds, so that ties are
+    // frequent.
     Profile profile;
     const std::size_t layers = 1 + random.below(4);
     for (LayerId layer = 0; layer < layers; ++layer) {
@@ -170,7 +171,7 @@ TEST_CASE("MG-WFBP decides ties exactly, also where there is no start-up") {
     for (const Block& block : planned(schedule_mg_wfbp, profile, cost).blocks) blocks.push_back(block.bytes());
     REQUIRE(blocks == exact_algorithm_1(profile, a, b));
     ties += a == 0 && profile.tensors.size() > layers;
-    // A tie is not merged: of a layer's tensors, which are ready at once, the first goes alone.
+    // A tie is not merged: of a layer's tensors, which are ready simultaneously, the first is sent separately.
     if (a == 0) CHECK(blocks.front() == profile.tensors.back().bytes);
   }
   CHECK(ties > 100);
@@ -215,7 +216,7 @@ TEST_CASE("a measured table needs no straight line to be merged optimally") {
   }
 }
 
-TEST_CASE("what wfbp, s-sgd and sync-easgd send") {
+TEST_CASE("the blocks of wfbp, s-sgd and sync-easgd") {
   Random random(4, 0);
   const Profile profile = random_profile(random, 8);
   const CommCost cost(1e-3, 1e-9);

@@ -62,7 +62,7 @@ Transfer of_all(CollectiveOp op, const Plan& plan, std::uint32_t block, std::int
 
 }  // namespace
 
-TEST_CASE("a draft is written out as transfers, and what waits for them") {
+TEST_CASE("a draft is expanded to transfers and the gates after them") {
   // The program: B out, B relu, B in, F in, F relu, F out: places 0 to 5.
   const Profile profile = three_layers();
   const Plan plan = expand(two_blocks(), profile);
@@ -103,13 +103,13 @@ TEST_CASE("a split draft is reductions, and gathers once they and the backward p
   CHECK(complaint_of(plan).empty());
 }
 
-TEST_CASE("what a plan leaves out or sends twice is named by its first byte") {
+TEST_CASE("missing or duplicate bytes of a plan are reported by the first one") {
   BucketSchedule schedule = two_blocks();
   schedule.blocks[0].slices[1] = {1, 0, 12};
   CHECK(complaint_of(expand(schedule, three_layers())) == "byte 12, 'out.weight'");
   schedule.blocks[1].slices.push_back({1, 8, 12});
   CHECK(complaint_of(expand(schedule, three_layers())) == "byte 8, 'out.weight', transfer 0, transfer 1");
-  schedule.blocks[1].slices.back() = {1, 0, 20};  // of the same first byte: who comes first in the plan is named first
+  schedule.blocks[1].slices.back() = {1, 0, 20};  // with equal first bytes, the earlier transfer is named
   CHECK(complaint_of(expand(schedule, three_layers())) == "byte 0, 'out.weight', transfer 0, transfer 1");
   schedule.blocks.pop_back();
   schedule.blocks[0].slices[1] = {1, 0, 20};
@@ -176,7 +176,7 @@ TEST_CASE("a program that updates layer by layer updates every layer that has te
   CHECK(complaint([](Program& one) { one.push_back(one[6]); }) == "nothing");
 }
 
-TEST_CASE("a sharded plan sends nothing that nobody waits for, though every byte is reduced") {
+TEST_CASE("a sharded plan has no transfer without a successor, though every byte is reduced") {
   const Profile profile = three_layers();
   const Plan plan = expand(two_blocks(), profile, {.zero = 1});
   CHECK(complaint_of(plan) == "");
@@ -193,7 +193,7 @@ TEST_CASE("a sharded plan sends nothing that nobody waits for, though every byte
   CHECK(complaint_of(stray) == "");
 }
 
-TEST_CASE("what needs are follows from how the state is shared out") {
+TEST_CASE("needs follow from the sharding") {
   using enum Payload::Kind;
   using enum Activity;
   CHECK(needs_of({.accumulate = 3}) ==
@@ -205,7 +205,7 @@ TEST_CASE("what needs are follows from how the state is shared out") {
                             {CollectiveOp::AllGather, group_shard, Parameters, 0, Update, Forward}});
 }
 
-TEST_CASE("whatever is drafted of all gradients covers the needs, and comes back as it was") {
+TEST_CASE("every draft with all gradients covers the needs, and is recovered unchanged") {
   Random random(71, 0);
   for (int round = 0; round < 300; ++round) {
     const Profile profile = random_profile(random, 12);
@@ -233,7 +233,7 @@ TEST_CASE("whatever is drafted of all gradients covers the needs, and comes back
   }
 }
 
-TEST_CASE("cut at the first micro-batch, an iteration keeps what waits for what") {
+TEST_CASE("an iteration that is cut at the first micro-batch keeps its dependencies") {
   Profile profile = three_layers();
   profile.update = Time(5);
   ShardingConfig three;
@@ -266,7 +266,7 @@ TEST_CASE("cut at the first micro-batch, an iteration keeps what waits for what"
   }
 }
 
-TEST_CASE("rows of strategies say whether their plans are split") {
+TEST_CASE("strategies state in their rows whether their plans are split") {
   // Asked before anything is planned (require_possible).
   Random random(72, 0);
   const Profile profile = random_profile(random, 8);

@@ -12,7 +12,7 @@ namespace planned {
 
 using namespace allreplay;
 
-// A layer for each number of elements, with a tensor of so many; none where it is 0.
+// Makes a layer for each number of elements, with a tensor of that size; with none if it is 0.
 inline Profile layers_of(const std::vector<std::int64_t>& elements) {
   Profile profile;
   profile.name = "layers";

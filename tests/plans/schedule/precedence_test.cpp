@@ -21,7 +21,7 @@ std::vector<std::uint32_t> rising(std::size_t count) {
 
 }  // namespace
 
-TEST_CASE("which task waits for which, against the closure of all edges") {
+TEST_CASE("precedence of tasks equals the closure of all edges") {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     Random random(seed, 0);
     const auto count = static_cast<std::uint32_t>(1 + random.below(30));
@@ -44,7 +44,7 @@ TEST_CASE("which task waits for which, against the closure of all edges") {
   }
 }
 
-TEST_CASE("chains and fans of many tasks are told along the tree") {
+TEST_CASE("precedence in long chains and wide fans is found along the tree") {
   // A chain of 50,000, and as many that wait for its last only: 1.25e9 pairs, of which each is one look.
   constexpr std::uint32_t half = 50'000;
   Waits waits(2 * half);
@@ -56,9 +56,9 @@ TEST_CASE("chains and fans of many tasks are told along the tree") {
   CHECK_FALSE(precedence.tired());
 }
 
-TEST_CASE("what takes too long to tell is said, not looked for") {
-  // Two ladders, each rung waiting for both rungs before it, so that from the top there is everything to look at; and
-  // tasks beside them that nothing waits for.
+TEST_CASE("a search for precedence that takes too long is given up, and reported") {
+  // Two ladders, each rung waiting for both rungs before it, so that a search from the top has to visit everything;
+  // and, separate from them, tasks that nothing waits for.
   constexpr std::uint32_t rungs = 2'000, asked = 1'000;
   Waits waits(2 * rungs + asked);
   for (std::uint32_t i = asked + 2; i < asked + 2 * rungs; ++i) {

@@ -35,7 +35,7 @@ Profile with_groups(Profile profile, const std::vector<std::string>& names) {
 
 }  // namespace
 
-TEST_CASE("units: groups by name, and who has no name or no tensors joins") {
+TEST_CASE("units: groups by name; layers without name or tensors join them") {
   const Wrap standard;
   const Profile five = layers_of({10, 10, 10, 10, 10});
   CHECK(units(five, standard) == "1-1 2-2 3-3 4-4 5-5");
@@ -43,15 +43,15 @@ TEST_CASE("units: groups by name, and who has no name or no tensors joins") {
   CHECK(units(with_groups(five, {"a", "a", "b", "b", "b"}), {.by = Wrap::By::Layer}) == "1-1 2-2 3-3 4-4 5-5");
   // Without a name: to the unit before, or the first.
   CHECK(units(with_groups(five, {"", "a", "", "b", ""}), standard) == "1-3 4-5");
-  // Without tensors: likewise. A group that has some only in its second layer begins with its first.
+  // The same without tensors. A group that has tensors only in its second layer begins with its first.
   CHECK(units(layers_of({0, 10, 0, 0, 10}), standard) == "1-4 5-5");
   CHECK(units(with_groups(layers_of({10, 0, 10, 0, 0}), {"a", "b", "b", "c", "c"}), standard) == "1-1 2-5");
   CHECK(units(with_groups(layers_of({0, 0, 10, 10, 10}), {"a", "a", "b", "c", "c"}), standard) == "1-3 4-5");
 }
 
-TEST_CASE("units of a part: the model says whether they are groups") {
-  // fully_shard wraps the blocks that a model has; a part without any is the unit of its root. Layers 3 to 5 of the
-  // model have no names: with the whole model they join "b", alone they are one unit.
+TEST_CASE("units of a part are groups if they are groups in the model") {
+  // fully_shard wraps the blocks that a model has; a part outside of all blocks is the unit of its root. Layers 3 to 5
+  // of the model have no names: together with the rest of the model they join "b", otherwise they are one unit.
   const Profile model = with_groups(layers_of({10, 10, 10, 10, 10}), {"a", "b", "", "", ""});
   const Profile part = layers_of({10, 10, 10});
   CHECK(units_of(model, {}).size() == 2);
@@ -74,7 +74,7 @@ TEST_CASE("units by size: one closes once its parameters reach it") {
   CHECK(by_size(60) == "1-2 3-3 4-5");
 }
 
-TEST_CASE("groups that are not there, or not in one run, are refused") {
+TEST_CASE("groups that do not exist, or are not contiguous, are refused") {
   const Profile three = layers_of({10, 10, 10});
   const auto complaint = [&](const Profile& profile, const Wrap& wrap) {
     return error_place([&] { units_of(profile, wrap); });
@@ -112,7 +112,7 @@ TEST_CASE("fsdp2: gathers wait for the buffer, copies in for the reduction befor
   CHECK(four.plan.sharding.zero == 3);
 }
 
-TEST_CASE("fsdp2: what is freed, how far ahead, how many behind") {
+TEST_CASE("fsdp2: freed units, prefetching, and pending reductions") {
   const auto with = [](auto change) {
     return Planned("fsdp2", layers_of({1, 1, 1, 1}), [&](StrategyOptions& options) { change(options.fsdp); });
   };
@@ -268,7 +268,7 @@ TEST_CASE("fsdp1: the limit, and the three ways of prefetching") {
   kept.waits({{"G3", "start"}, {"G4", "start"}});
 }
 
-TEST_CASE("fsdp1: what no block holds is the root's: gathered first, once, and reduced last") {
+TEST_CASE("fsdp1: layers outside of blocks belong to the root: gathered first, once, and reduced last") {
   // PyTorch's _post_forward_reshard frees all but the root; with k blocks there are k + 1 gathers forward, k backward.
   const std::vector<std::string> names{"embed", "h.0", "h.1", "head"};
   const auto with = [&](auto change) {
@@ -306,7 +306,7 @@ TEST_CASE("fsdp1: what no block holds is the root's: gathered first, once, and r
   CHECK(by_layer.words.lane("gather and reduce") == "G1 G2 G3 G4 G4' G3' R4 G2' R3 G1' R2 R1");
 }
 
-TEST_CASE("fsdp1: a root of one unit, of what is too small for a unit, or of none") {
+TEST_CASE("fsdp1: the root is one unit, the layers too small for a unit, or empty") {
   const auto lane = [](const Profile& profile, const Wrap& wrap, BackwardPrefetch prefetch = BackwardPrefetch::Pre) {
     return Planned("fsdp1", profile,
                    [&](StrategyOptions& options) {
@@ -373,7 +373,7 @@ TEST_CASE("zero-1 with overlap: backward buckets, each launched when the next gr
   // 400, + 300 do not fit: closed by layer 3. 300 + 200 fit, + 100 do not: closed by layer 1.
   const Planned plan("zero-1", layers_of({100, 200, 300, 400}), change);
   CHECK(plan.words.lane("reduce") == "R4 R3+2 R1");
-  // At the launch of the first nobody waits; all are awaited at the end.
+  // No pass waits at the launch of the first; all are awaited at the end.
   plan.waits({{"R4", "B3"}, {"B2", ""}, {"R3+2", "B1"}, {"R1", "B1"}, {"B1", ""}, {"U", "R4 R3+2 R1"}});
   CHECK(plan.words.lane("gather") == "G1+2+3+4");        // all in one
   CHECK(plan.plan.memory_policy.reduce_buffer == 1000);  // two buckets, as many as there are elements
@@ -412,7 +412,7 @@ TEST_CASE("zero-2: every micro-batch; the next task waits for this bucket, or wi
   for (const Transfer& transfer : overlap.plan.transfers) CHECK(transfer.group == group_shard);
 }
 
-TEST_CASE("zero-2: a larger gradient goes alone, and whole buckets are all-reduces") {
+TEST_CASE("zero-2: a larger gradient is sent separately, and whole buckets are all-reduced") {
   const Planned plan("zero-2", layers_of({100, 900, 100}),
                      [](StrategyOptions& options) { options.zero.reduce_bucket = 500; });
   CHECK(plan.words.lane("reduce") == "R3 R2 R1");
@@ -444,7 +444,7 @@ TEST_CASE("zero-3: the task that is next fetches its own layer, and those that f
   none.waits({{"G1", "start"}, {"G2", "F1"}, {"G3", "F2"}});
 }
 
-TEST_CASE("zero-3: a layer stays where fewer elements than max_reuse lie between its uses") {
+TEST_CASE("zero-3: a layer stays if fewer elements than max_reuse are between its uses") {
   const auto with = [](std::int64_t reuse) {
     return Planned("zero-3", layers_of({100, 200, 300}), [&](StrategyOptions& options) {
       options.zero.persistence = 0;
@@ -460,7 +460,7 @@ TEST_CASE("zero-3: a layer stays where fewer elements than max_reuse lie between
   with(0).waits({{"G3'", "F3"}, {"B3", "G3'"}, {"G2'", "B3"}, {"G1'", "B2"}, {"B1", "G1'"}});
 }
 
-TEST_CASE("zero-3: what stayed is freed after its backward pass, and makes room for the next micro-batch") {
+TEST_CASE("zero-3: kept layers are freed after their backward pass, which makes room for the next micro-batch") {
   const Planned plan("zero-3", layers_of({100, 300, 300}), [](StrategyOptions& options) {
     options.zero.persistence = 0;
     options.zero.max_live = 400;
@@ -476,7 +476,7 @@ TEST_CASE("zero-3: small tensors are refreshed first, and never freed") {
   const Planned plan("zero-3", profile, [](StrategyOptions& options) {
     options.zero.persistence = 50;
     options.zero.max_reuse = 0;
-    options.zero.max_live = 100;  // whom they do not count against
+    options.zero.max_live = 100;  // which do not count towards the limit
     options.zero.prefetch_bucket = 1;
     options.sharding.accumulate = 2;
   });
@@ -487,19 +487,19 @@ TEST_CASE("zero-3: small tensors are refreshed first, and never freed") {
   CHECK(plan.plan.blocks[*plan.plan.memory_policy.resident].bytes() == 400);
 }
 
-TEST_CASE("zero-3: what is never freed leaves the room that max_live says") {
+TEST_CASE("zero-3: parameters that are never freed do not count towards max_live") {
   Profile profile = layers_of({100, 50, 300});
   profile.tensors.insert(profile.tensors.begin() + 1, {"t1b", 50, 200, 0});
   const Planned plan("zero-3", profile, [](StrategyOptions& options) {
     options.zero.persistence = 50;
     options.zero.max_reuse = 0;
-    options.zero.max_live = 101;  // one more than the first layer's own: the third is fetched beside it
+    options.zero.max_live = 101;  // one more than the first layer's own: the third is fetched together with it
   });
   CHECK(plan.words.lane("gather") == "G1+2 G1 G3 G3' G1'");
   plan.waits({{"G3", "start"}, {"F3", "G3"}, {"G3'", "F3"}});
 }
 
-TEST_CASE("zero-3: with overlap three buckets may be behind") {
+TEST_CASE("zero-3: with overlap three buckets may be pending") {
   const auto with = [](bool overlap) {
     return Planned("zero-3", layers_of({240, 240, 240, 240, 240, 240}), [&](StrategyOptions& options) {
       options.zero.reduce_bucket = 240;
@@ -619,7 +619,7 @@ TEST_CASE("zero under a plan: reduce-scatters, the update, all-gathers from the 
   groups.waits({{"A2/2", "R2/2"}, {"U", "A2/2 A1/2"}, {"G1", "U"}});
 }
 
-TEST_CASE("zero under a plan by priority: an earlier micro-batch goes first, whatever the keys") {
+TEST_CASE("zero under a plan by priority: an earlier micro-batch comes first, regardless of keys") {
   const Planned plan("p3", layers_of({1, 1, 1}),
                      [](StrategyOptions& options) { options.sharding = {.accumulate = 2, .zero = 2}; });
   std::map<std::string, std::int64_t> keys;
@@ -629,7 +629,7 @@ TEST_CASE("zero under a plan by priority: an earlier micro-batch goes first, wha
   CHECK(keys["R2"] < keys["R3"]);
   CHECK(keys["R3"] < keys["R1/2"]);
   CHECK(keys["R1/2"] < keys["R3/2"]);
-  // Stage 1 reduces the last micro-batch alone: its blocks' keys are the plan's own.
+  // Stage 1 reduces only the last micro-batch: its blocks' keys are the plan's own.
   for (const std::int64_t accumulate : {1, 2}) {
     const Planned one("p3", layers_of({1, 0, 1, 1}),
                       [&](StrategyOptions& options) { options.sharding = {.accumulate = accumulate, .zero = 1}; });

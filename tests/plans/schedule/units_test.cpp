@@ -44,7 +44,7 @@ TEST_CASE("simple-fsdp: places of gathers, and of the waits for reductions") {
   twice.waits({{"A3", "R3"}, {"B1", "R3"}, {"G1/2", "B1 R3 A3 R2 A2 R1 A1"}, {"G3/2", "F1/2"}});
 }
 
-TEST_CASE("megatron-fsdp: how far ahead it gathers") {
+TEST_CASE("megatron-fsdp: the distance of prefetching") {
   const auto lane = [](std::int64_t unit_size, bool double_buffer) {
     const Planned plan("megatron-fsdp", layers_of({100, 50, 50, 100}), [&](StrategyOptions& options) {
       options.megatron_fsdp.unit_size = unit_size;

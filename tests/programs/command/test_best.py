@@ -100,7 +100,7 @@ class Best(program.Case):
         self.assertGreater(obeying["iteration_s"], obeying["forward_s"] + obeying["comm_busy_s"])
         self.assertLess(free["iteration_s"], free["forward_s"] + free["comm_busy_s"])
 
-    def test_what_sharding_refuses_is_refused(self):
+    def test_impossible_sharding_is_refused(self):
         done = run("run", *RESNET, "-s", "best", "--zero", "3", "-o", "barrier=iteration")
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("command line: --option barrier: ", done.stderr)

@@ -44,7 +44,7 @@ class ClusterWords(program.Case):
         self.assertEqual(untimed(in_words, *but), untimed(wanted, *but))
         return in_words
 
-    def test_every_command_says_what_it_says_of_a_file(self):
+    def test_every_command_gives_the_same_as_for_a_file(self):
         for fidelity in ("alpha-beta", "fluid", "message"):
             row = self.same("run", *PROFILE, "--strategy", "ddp", "--fidelity", fidelity)
             self.assertEqual((row["cluster"], row["workers"]), (NAME, 16))
@@ -124,7 +124,7 @@ class ClusterWords(program.Case):
         self.assertEqual((one["workers"], one["iteration_s"]), (4, plain["iteration_s"]))
         output("collective", *words, "--rails", "1")
 
-    def test_what_is_wrong_is_said_where_it_stands(self):
+    def test_errors_are_reported_at_their_place(self):
         right = {"nodes": "4", "gpus": "4", "network": "100Gbit/s", "inner": "200GB/s"}
 
         def words(**changed):

@@ -112,11 +112,11 @@ class Compare(program.Case):
         self.assertEqual(times, [time for first in range(0, 12, 3) for time in sorted(times[first:first + 3])])
         self.assertNotIn("Run ", self.wide(*SMALL, "--cluster", "k80-10gbe", "--workers", "4,8", "-s", "ddp").stdout)
 
-    def test_codecs_beside_none(self):
+    def test_codecs_together_with_none(self):
         rows = rows_of(*SMALL, "--cluster", "k80-10gbe", "--codec", "none,fp16", "-s", "ddp,wfbp")
         self.assertEqual([(row["codec"], row["strategy"]) for row in rows], [(None, "ddp"), (None, "wfbp"), ("fp16", "ddp"), ("fp16", "wfbp")])
 
-    def test_what_is_impossible_is_one_line_and_leaves_the_rest(self):
+    def test_impossible_scenarios_are_one_line_and_keep_the_rest(self):
         """halving-doubling needs a power of two; k80-10gbe has no topology."""
         words = (*SMALL, "--cluster", "k80-10gbe", "--workers", "6,8", "--collective", "ring,halving-doubling", "--fidelity", "alpha-beta,fluid")
         done = self.wide(*words, "-s", "wfbp,ddp", "--json")
@@ -132,7 +132,7 @@ class Compare(program.Case):
         done = self.run_program("compare", *SMALL, "--cluster", "k80-10gbe", "--fidelity", "fluid,message", "-s", "wfbp")
         self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1))  # nothing is left
 
-    def test_an_impossible_size_drops_its_rows_alone(self):
+    def test_an_impossible_size_drops_only_its_rows(self):
         words = ("--nodes", "2", "--gpus", "4", "--network", "100Gbps", "--inner", "200GB/s")
         for cluster, workers, possible, wrong in ((words, "4,8,16", [4, 8], "16"), (FABRIC[:2], "8,64", [8], "64"),
                                                   ((*words, "--pp", "4", "--option", "p2p_bytes=1MB"), "4,6,8", [4, 8], "6")):
@@ -143,7 +143,7 @@ class Compare(program.Case):
                 none = self.run_program("compare", *SMALL, *cluster, "--workers", f"{wrong},{wrong}", "-s", "ddp")
                 self.assertEqual((none.returncode, none.stdout, none.stderr.count("\n")), (2, "", 1), none.stderr)
 
-    def test_what_nobody_knows_is_wrong(self):
+    def test_unknown_names_are_errors(self):
         for words, says in ((("--collective", "ring,rng"), "command line: --collective: "),
                             (("--fidelity", "alpha-beta,flud"), "command line: --fidelity: "),
                             (("--strategies", "ddp,dpd"), "command line: --strategies: "),
@@ -175,7 +175,7 @@ class Compare(program.Case):
         done = self.run_program("compare", "-p", profile, "--cluster", "a.json,a.json", "-s", "ddp")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
-    def test_pictures_say_what_differs(self):
+    def test_pictures_name_the_differences(self):
         self.wide(*TWO, "--workers", "8", "-s", "wfbp,ddp", "--plot", "bars.svg", "--timeline", "lines.svg")
         for file in ("bars.svg", "lines.svg"):
             text = (self.folder / file).read_text(encoding="utf-8")
@@ -206,7 +206,7 @@ class Compare(program.Case):
         self.assertEqual([row["strategy"] for row in swept], names * 2)
         self.assertEqual([row["options"].get("accumulate") for row in swept], [None] * len(names) + ["2"] * len(names))
 
-    def test_frameworks_and_research_stand_apart(self):
+    def test_frameworks_and_research_are_separate(self):
         """Without --strategies each group has its table and its winner, and the verdict names both; named ones stand together."""
         from_frameworks, others = "maintained frameworks", "research, plans and searches"
         text = self.wide(*SMALL, "--cluster", "k80-10gbe").stdout

@@ -42,7 +42,7 @@ def commands():
 
 @needs_program
 class Names(unittest.TestCase):
-    def test_names_alone(self):
+    def test_only_names(self):
         for what in ("strategies", "collectives", "codecs", "topologies", "options", "profiles", "clusters", "models", "devices", "configs", "importers", "exporters", "columns", "job-columns"):
             self.assertEqual(output("list", what, "--names").splitlines(), names(what))
 

@@ -106,7 +106,7 @@ class Names(unittest.TestCase):
         for start in ("aa$", "aa", "aa\\$", "aa\\;"):
             self.typed(["bash", "--norc", "-i"], "source completion.bash; bind 'set completion-query-items 1000'", f"allreplay run --profile {start}")
 
-    def test_bash_quotes_what_it_completes(self):
+    def test_bash_quotes_completions(self):
         """One name is left: it is typed out, quoted, and the command that is then run sees the name itself."""
         for name in NAMES:
             (self.folder / "traces" / f"{name}.json").unlink()

@@ -159,7 +159,7 @@ class Config(program.Case):
         self.assertEqual(done.returncode, 2)
         self.assertIn("tensor_parallel_degree", done.stderr.splitlines()[-1])
 
-    def test_what_recommend_prints_for_a_model_is_the_same_plan_again(self):
+    def test_recommend_s_command_for_a_model_repeats_the_plan(self):
         seen = set()
         for more in (["--framework", "megatron"], ["--framework", "torchtitan"], ["--pp", 4, "--framework", "megatron"],
                      ["--pp", 2, "--framework", "torchtitan"]):
@@ -178,7 +178,7 @@ class Config(program.Case):
                 seen.add((row["framework"], row.get("pp", 1) > 1))
         self.assertEqual(seen, {(framework, pipeline) for framework in ("Megatron-LM", "torchtitan") for pipeline in (False, True)})
 
-    def test_what_recommend_prints_for_a_profile_is_the_same_plan_again(self):
+    def test_recommend_s_command_for_a_profile_repeats_the_plan(self):
         setting = ["--profile", "resnet50_k80_b16", "--cluster", "k80-10gbe", "--workers", 16]
         rows = json.loads(output("recommend", *setting, "--budget", 4, "--json"))
         rows += json.loads(output("recommend", *setting, "--budget", 4, "--strategies", "local-sgd,diloco", "--json"))
@@ -196,7 +196,7 @@ class Config(program.Case):
             frameworks.add(row["framework"])
         self.assertLessEqual({"torchft", "torchtitan", "pytorch", "composer", "deepspeed", "megatron", "horovod", "byteps", "bytescheduler", "mxnet-p3"}, frameworks)
 
-    def test_a_model_instead_of_a_profile_is_what_estimate_writes(self):
+    def test_a_model_instead_of_a_profile_equals_its_estimate(self):
         words = ["--model", "llama3-8b", "--device", "h100", "--batch", 2, "--seq", 4096, "--tp", 2, "--sequence-parallel",
                  "--recompute", "full"]
         output("estimate", *words, "--out", self.folder / "p.json")

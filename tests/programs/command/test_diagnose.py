@@ -432,7 +432,7 @@ class Said(DiagnoseCase):
         self.refused("job.csv", "--timeline", "job.csv", names=["job.csv"])
         self.refused("job.csv", "--profile-out", "p.json", names=["--profile-out"])
 
-    def test_what_is_no_timeline(self):
+    def test_files_that_are_not_timelines(self):
         self.refused("nowhere.csv", names=["nowhere.csv"])
         self.refused(self.write("words.txt", "words\n"), names=["words.txt"])
         self.refused(names=[": "])
@@ -443,7 +443,7 @@ class Said(DiagnoseCase):
             self.refused("empty.json", names=["empty.json", says])
             self.refused("empty.json", "more.json", names=["empty.json", says])
 
-    def test_what_is_not_all_there(self):
+    def test_incomplete_timelines(self):
         self.write("job.csv", SLOW)
         self.assertEqual(self.say("job.csv").stderr, "")
         cut = self.say(self.write("cut.csv", SLOW[:-4]))  # 6000 us became 600

@@ -96,7 +96,7 @@ def placed_page():
 
 @needs_program
 class Fidelities(program.Case):
-    def test_the_page_says_how_far_apart_they_are(self):
+    def test_the_page_has_their_differences(self):
         table = measured(self.folder)
         self.assertEqual(PAGE.read_text(encoding="utf-8"), page_with(table), "python3 tests/programs/command/test_fidelities.py --update")
         for (collective, name), ratio in table.items():
@@ -105,7 +105,7 @@ class Fidelities(program.Case):
                     self.assertLess(abs(math.log(ratio)), math.log(1.05))
                 self.assertLess(abs(math.log(ratio)), math.log(1.6))
 
-    def test_the_page_says_what_placements_cost(self):
+    def test_the_page_has_the_cost_of_placements(self):
         self.assertEqual(PLACES.read_text(encoding="utf-8"), placed_page(), "python3 tests/programs/command/test_fidelities.py --update")
 
     def test_a_note_says_where_rings_share_links(self):

@@ -64,7 +64,7 @@ class GoodputOfARun(unittest.TestCase):
         self.assertGreater(added, 10)
         self.assertAlmostEqual(added, round(added), 4)
 
-    def test_what_counts_for_nothing_is_said(self):
+    def test_options_without_effect_are_noted(self):
         text = output("goodput", *SHIPPED, *FAILURES, "--repair", "8 h")
         self.assertIn("repair", " ".join(text.split()).split("note: no effect")[1])
         self.assertIn("--strategy STRATEGY", output("goodput", "--help").split("Options")[0])

@@ -59,7 +59,7 @@ class Operations(program.Case):
         self.assertEqual(chain["busbw_GBps"], chain["algbw_GBps"])
         self.assertNotIn("operation", self.row(self.cluster(ALPHA_BETA)))
 
-    def test_what_nobody_named(self):
+    def test_unnamed_operations(self):
         """The file's where it can; else ring, all-to-all, binary-tree: two rounds of everything to 4."""
         trees = {**ALPHA_BETA, "collective": "binary-tree"}
         for operation, time in {"all-reduce": 40e-6 + 16e-3, "all-gather": 30e-6 + 3e-3, "all-to-all": 10e-6 + 3e-3,
@@ -80,7 +80,7 @@ class Operations(program.Case):
         self.assertEqual((row["algorithm"], row["protocol"]), ("p2p", "Simple"))
         self.assertAlmostEqual(row["time_s"], 10e-6 + 3e-3, delta=1e-9)
 
-    def test_what_cannot_is_refused(self):
+    def test_impossible_operations_are_refused(self):
         for operation, collective in {"all-to-all": "ring", "all-gather": "double-binary-tree", "reduce-scatter": "all-gather",
                                       "broadcast": "halving-doubling", "all-reduce": "all-gather"}.items():
             self.refused("operation", *self.cluster(ALPHA_BETA), "--operation", operation, "--collective", collective)
@@ -116,7 +116,7 @@ class Operations(program.Case):
                         parts = [seconds("--operation", half) for half in ("reduce-scatter", "all-gather")]
                         self.assertAlmostEqual(sum(parts), whole, delta=1e-11)
 
-    def test_groups_of_one_rank_where_ranks_start_apart(self):
+    def test_groups_of_one_rank_with_per_rank_starts(self):
         """A transfer in groups of one rank sends nothing, and ends when all ranks have come: where nobody else sends,
         the iteration is that of the slowest worker alone."""
         (self.folder / "p.csv").write_text("layer,params,forward_us,backward_us\nl0,1000000,1000,2000\nl1,1000000,1000,2000\n", encoding="utf-8")
@@ -240,7 +240,7 @@ class Operations(program.Case):
             self.assertEqual(given["routing"], "ecmp")
             self.assertNotIn("routing", none)
 
-    def test_notes_say_what_decides(self):
+    def test_notes_name_the_deciding_effects(self):
         """A ring of 4, 5 us a message: 6 x 5 us, and 1.5 x 0.8 ns/B: as long at 25 kB."""
         said = lambda *flags, **how: run(*self.cluster(**how), *flags, cwd=self.folder).stderr  # noqa: E731
         for fidelity in ("fluid", "message"):

@@ -113,7 +113,7 @@ class Pipelines(program.Case):
                 self.assertEqual(iteration("zbv", "-o", "update_barrier=stage"), batches * 60)
                 self.assertEqual(iteration("zbv"), batches * 60 + (ranks - 1) * 10)
 
-    def test_who_says_what_does_not_divide_is_blamed(self):
+    def test_degrees_that_do_not_divide_are_reported_at_their_place(self):
         """The command line's last word before a file's."""
         in_all = [{"op": "all-reduce", "group": group, "bytes": 960, "pass": "forward"} for group in ("tp", "cp", "ep")]
         self.given(trace([(10, 20)] * 4, collectives=in_all), cluster(12))
@@ -149,7 +149,7 @@ class Pipelines(program.Case):
             self.assertLessEqual(area * 1e9, 8 * (3 * 5000 + 2 * 240 * 4))
             self.assertIn("<svg", (self.folder / "t.svg").read_text(encoding="utf-8"))
 
-    def test_what_knows_no_pipelines_names_what_does(self):
+    def test_commands_without_pipelines_name_those_with(self):
         self.given(trace([(10, 20)] * 4), cluster(4))
         words = ["-p", "trace.json", "-c", "cluster.json", "--pp", 2]
         for command, instead in ((["recommend"], "recommend --model"), (["tune", "-s", "ddp"], "compare"),
@@ -163,7 +163,7 @@ class Pipelines(program.Case):
         one = self.run_program("run", "-p", "trace.json", "-c", "cluster.json", "--pp", 2, "--micro-batches", 1, "-s", "ddp").stdout
         self.assertIn("1 micro-batch\n", one)
 
-    def test_what_reaches_into_the_next_iteration(self):
+    def test_work_that_continues_in_the_next_iteration(self):
         """Rank 0 has no tensors, and goes on when rank 1 reduces: an all-reduce of two, 2 * 10 us and 2 * 1/2 * 960 ns, in each iteration."""
         given = trace([(10, 0), (10, 20)])
         given["model"]["layers"][0]["tensors"] = []
@@ -365,7 +365,7 @@ class Pipelines(program.Case):
             found = self.result(*self.INTERLEAVED, "-o", "distributed_optimizer=false", "-o", f"align_grad_reduce={aligned}", strategy="megatron")
             self.assertAlmostEqual(found["iteration_s"], end * 1e-6, delta=1e-11)
 
-    def test_a_timeline_says_what_is_sent(self):
+    def test_a_timeline_names_its_transfers(self):
         """A layer's 960 B for each of two ranks' all-reduces; of a send what p2p_bytes says, there and back for each of two."""
         self.given(trace([(10, 20)] * 2), cluster(4))
         for barrier in ("iteration", "layer"):  # one iteration replayed, or several
@@ -399,7 +399,7 @@ class Pipelines(program.Case):
         self.assertIn("empty.csv: ", self.refusal("--schedule", "empty.csv"))
         self.assertTrue(self.refusal("--pp", 2, "--schedule", "nothing.csv"))
 
-    def test_what_says_nothing_without_pp(self):
+    def test_options_without_effect_without_pp(self):
         self.given(trace([(10, 20)] * 4), cluster(4))
         for flag, value in (("--schedule", "zbv"), ("--stages", "equal")):
             self.assertTrue(self.started(flag, value).stderr)

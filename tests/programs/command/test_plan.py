@@ -130,7 +130,7 @@ class Plans(program.Case):
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         self.assertIn(says, done.stderr)
 
-    def test_what_does_not_cover_the_needs_is_refused(self):
+    def test_plans_that_do_not_cover_the_needs_are_refused(self):
         plan = json.loads((EXAMPLES / "by_hand.json").read_text(encoding="utf-8"))
         self.refused({**plan, "blocks": plan["blocks"][1:]}, ": ")
         self.refused({**plan, "blocks": plan["blocks"] + plan["blocks"][:1]}, ": ")

@@ -99,7 +99,7 @@ class Sharding(program.Case):
         picture = (self.folder / "s.svg").read_text(encoding="utf-8")
         self.assertEqual(picture.count('class="cross"'), 4 * 4)  # four rows, each two strokes and their white
 
-    def test_where_nothing_fits_a_search_alone_says_so_and_among_others_is_marked(self):
+    def test_if_nothing_fits_a_single_search_fails_and_one_among_others_is_marked(self):
         """LLaMA-3 8B on 2 workers: 115 GB at least, of an H100's 85.02."""
         two = [*LLAMA[:-1], "2", "-s", "best", "--zero", "3"]
         self.assertIn("/device: ", self.refused("run", *two))

@@ -33,7 +33,7 @@ class Validate(program.Case):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return json.loads(done.stdout)
 
-    def test_json_says_what_was_predicted_and_how_far_off_that_is(self):
+    def test_json_has_predictions_and_errors(self):
         found = self.found(HEAD + "p.csv,c.json,4,wfbp,,0.006,one,\np.csv,c.json,2,wfbp,,0.004,two,\n")
         self.assertEqual((found["quantity"], [group["group"] for group in found["groups"]], found["all"]["points"]), ("iteration_s", ["one", "two"], 2))
         first, second = found["points"]
@@ -98,7 +98,7 @@ class Validate(program.Case):
         self.assertEqual([point["scored"] for point in found["points"]], [False, True])
         self.assertAlmostEqual(found["points"][1]["error"], 0, delta=1e-4)
 
-    def test_trials_stay_within_what_is_possible(self):
+    def test_trials_are_possible(self):
         # NCCL's model divides by bandwidths: 0 is no trial. What made the rows comes back; what nothing can be ends at the limit.
         links = {"alpha": "0 us", "bandwidth": "25 GB/s", "rails": 8, "collective": "nccl", "nccl": {"gpu": "h100", "nvls": False}}
         for name, inside in (("n.json", "300 GB/s"), ("truth.json", "150 GB/s")):
@@ -144,7 +144,7 @@ class Validate(program.Case):
             "p.csv,two.json,4,s-sgd,1 us,0.005,,\np.csv,two.json,8,s-sgd,,0.008,,\n"
         self.assertEqual([one["scored_rows"] for one in json.loads(self.validate(text, "--json").stdout)["constants"]], [1, 1])
 
-    def test_what_is_not_known_is_said(self):
+    def test_unknown_constants_are_reported(self):
         done = self.validate(HEAD + "p.csv,c.json,1,wfbp,,0.003,,beta\np.csv,c.json,4,wfbp,,0.006,,\n")
         self.assertEqual(done.returncode, 0)
 

@@ -77,7 +77,7 @@ class WhoWins(program.Case):
                     worse = fewer["iteration_s"] > row["iteration_s"] or fewer["memory_bytes"] > row["memory_bytes"]
                     self.assertTrue(same or worse, (row["strategy"], words[at + 1]))
 
-    def test_what_is_no_rule(self):
+    def test_invalid_rules(self):
         for words, says in ((("--tie", "2"), "command line: --tie: "),
                             (("--tie", "-1%"), "command line: --tie: "), (("--now", "dpd"), "command line: --now: ")):
             for command in (["compare", *HIDDEN, "-s", "ddp"], ["recommend", *HIDDEN, "-s", "ddp"], ["sweep", "mgwfbp_fig8"]):
@@ -94,7 +94,7 @@ class WhoWins(program.Case):
         self.assertGreater(len(self.run_program("sweep", "many.json", "--table").stdout.splitlines()), 42)
         self.assertEqual(self.run_program("sweep", "many.json", "--table", "--csv").returncode, 2)
 
-    def test_what_does_not_go_with_the_options_is_named(self):
+    def test_incompatible_options_are_named(self):
         done = self.run_program("compare", "--profile", "resnet20_p102_b128", "--cluster", "k80-10gbe", "--strategies", "all", "--zero", "1", "--json")
         self.assertEqual(done.returncode, 0)
         left_out = [name for name in program.listed("strategies") if name not in ("local-sgd", "diloco") and name not in {row["strategy"] for row in json.loads(done.stdout)}]
@@ -144,11 +144,11 @@ class WhoWins(program.Case):
         self.assertIn("<!doctype html>", (self.folder / "there").read_text(encoding="utf-8"))
         output("report", "s.csv", "--timelines", "0", "--out", "there", cwd=self.folder)  # its own page
 
-    def test_head_has_what_it_wants(self):
+    def test_a_closed_pipe_is_no_error(self):
         done = subprocess.run(["bash", "-c", f"'{PROGRAM}' completion bash | head -1"], capture_output=True, text=True, check=False)
         self.assertEqual(done.stderr, "")
 
-    def test_best_says_among_what_it_was_searched(self):
+    def test_best_names_its_search_space(self):
         self.assertIn("best --zero 3", output("compare", *HIDDEN, "-s", "best,ddp", "--zero", "3", env=WIDE))
 
 

@@ -1,5 +1,6 @@
-// Commands as functions, called by several threads at once, as the Python module does: what they share is made for it,
-// and what they read, write and say is their own. Under -fsanitize=thread this also finds what is read unguarded.
+// Commands as functions, called by several threads concurrently, as the Python module does: they share only objects
+// made for that, and each has its own inputs, outputs and messages. Under -fsanitize=thread this also finds unguarded
+// reads.
 #include <thread>
 
 #include <fmt/format.h>
@@ -44,7 +45,7 @@ Heard run_one(const Common& common, int number) {
 
 }  // namespace
 
-TEST_CASE("commands that several threads call at once meet nobody else's files, words and results") {
+TEST_CASE("commands called by several threads concurrently do not share files, arguments or results") {
   constexpr int threads = 6, calls = 4;
   std::vector<Heard> expected;
   for (int number = 1; number <= threads; ++number) expected.push_back(run_one(Common(), number));

@@ -123,7 +123,7 @@ class Results(unittest.TestCase):
         self.assertGreater(worked, len(profiles) // 2)
         self.assertGreaterEqual(len(profiles), max(len(clusters), len(strategies)))
 
-    def test_what_reads_and_writes_files(self):
+    def test_commands_that_read_and_write_files(self):
         with tempfile.TemporaryDirectory() as folder:
             log = Path(folder) / "log.csv"
             log.write_text("bytes,seconds\n" + "".join(f"{n},{1e-4 + 1e-9 * n}\n" for n in (1000, 10_000, 1_000_000, 100_000_000)))
@@ -138,7 +138,7 @@ class Results(unittest.TestCase):
                     allreplay.call(command, *positional, **options, out=Path(folder) / f"here {out}")
                     self.assertEqual((Path(folder) / f"here {out}").read_bytes(), (Path(folder) / f"there {out}").read_bytes())
 
-    def test_a_codec_says_the_same_of_what_is_drawn(self):
+    def test_a_codec_gives_the_same_for_drawn_vectors(self):
         """All but the times, which it measures."""
         options = {"codec": "topk", "elements": 10_000, "workers": 4, "iterations": 3}
         printed = json.loads(output("codec", *flags(options), "--json"))
@@ -162,7 +162,7 @@ class Results(unittest.TestCase):
         self.assertEqual({row["profile"] for row in rows}, {"six", "<profile>"})
         self.assertEqual([row["iteration_s"] for row in rows[:6]], [row["iteration_s"] for row in printed])
 
-    def test_what_writes_traces(self):
+    def test_commands_that_write_traces(self):
         with tempfile.TemporaryDirectory() as folder:
             for command, positional, options in [
                     ("import", [ROOT / "docs/examples/two_layers.pt.trace.json"], {}),
@@ -177,7 +177,7 @@ class Results(unittest.TestCase):
                     self.assertEqual(made.text, file.read_text())
                     self.assertEqual(made.to_dict(), json.loads(file.read_text()))
 
-    def test_what_is_text_on_the_command_line(self):
+    def test_text_output_of_the_command_line(self):
         self.assertEqual(allreplay.call("completion", "bash"), output("completion", "bash"))
 
     def test_names(self):
@@ -361,7 +361,7 @@ class Strategies(unittest.TestCase):
             allreplay.strategy("cut")(lambda needs, prices, count=count: [needs[:-1], needs[-1:]] if count == 2 else [needs])
             self.assertEqual(allreplay.run(SIX, EIGHT, "cut").collectives, count)
 
-    def test_what_is_wrong_with_one(self):
+    def test_errors_of_one(self):
         def fails(planner, expected, place=None):
             allreplay.strategy("bad")(planner)
             with self.assertRaisesRegex(allreplay.InputError, expected) as caught:
@@ -425,7 +425,7 @@ class Timelines(unittest.TestCase):
             allreplay.run(SIX, EIGHT, "wfbp")
         self.assertTrue((end == copy).all())
 
-    def test_what_they_say(self):
+    def test_a_timeline_agrees_with_the_metrics(self):
         timeline = self.result.timeline
         transfers = timeline.kind == timeline.kinds.index("transfer")
         self.assertEqual(transfers.sum(), self.result.collectives)
@@ -446,7 +446,7 @@ class Timelines(unittest.TestCase):
 
 
 class Module(unittest.TestCase):
-    def test_what_the_program_makes_nobody_else_makes(self):
+    def test_only_the_program_makes_its_objects(self):
         for kind in (_core.Replayed, _core.Prices, _core.Answer):
             for make in (lambda: kind(), lambda: kind.__new__(kind), lambda: object.__new__(kind)):
                 with self.assertRaises(TypeError):

@@ -1,4 +1,4 @@
-// A clock that goes on, held against one long graph in which every replay is written out.
+// A continuous clock, compared with one long graph in which every replay is written out.
 #include "sim/replay/engine/cycles.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ using namespace allreplay;
 
 namespace {
 
-// Goes on for so many replays of each cycle, and notes all that it is told.
+// Continues for the given number of replays of each cycle, and records all notifications.
 class Notes final : public Observer {
  public:
   explicit Notes(std::vector<std::int64_t> replays)
@@ -78,7 +78,7 @@ Drawn draw(Random& random, QueueId first, QueueId streams, QueueId lane) {
     drawn.tasks.push_back({lane, block, static_cast<std::int64_t>(random.below(3)),
                            1 + static_cast<std::int64_t>(random.below(3)),
                            Time(1 + static_cast<std::int64_t>(random.below(7)))});
-    const bool of_next = random.below(3) == 0;  // who waits for it: then replays overlap on the lane
+    const bool of_next = random.below(3) == 0;  // the task that waits for it: then replays overlap on the lane
     for (QueueId stream = 0; stream < streams; ++stream) {
       drawn.edges.push_back({stream * works + from, id});
       if (of_next)
@@ -102,7 +102,7 @@ TaskGraph graph_of(const Drawn& drawn) {
 
 }  // namespace
 
-TEST_CASE("what is replayed again and again is one long graph") {
+TEST_CASE("repeated replays of a graph equal one long graph") {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     Random random(seed, 7);
     const auto count = static_cast<std::size_t>(1 + random.below(3));
@@ -185,7 +185,7 @@ TEST_CASE("what is replayed again and again is one long graph") {
         REQUIRE(spans[i].start == other.start);
         REQUIRE(spans[i].end == other.end);
       }
-      // It passes on when the last of what it carries has ended.
+      // A cycle moves on to its next replay when the last task with a carried edge has ended.
       REQUIRE(notes.passes[cycle].size() == mains[cycle].size() + 1);
       for (std::size_t replay = 0; replay < mains[cycle].size(); ++replay) {
         Time last{0};
@@ -197,8 +197,8 @@ TEST_CASE("what is replayed again and again is one long graph") {
   }
 }
 
-TEST_CASE("a state that repeats is found, and what is slow or stands still is exact") {
-  // One worker of 5 and a block of 3 behind it that the next replay waits for: it repeats at once.
+TEST_CASE("a repeated state is found, and slowed or paused tasks are exact") {
+  // One worker of 5, followed by a block of 3 that the next replay waits for: it repeats immediately.
   System system;
   Stream worker, lane;
   system.queues = {{"worker", {}, 0}, {"lane", {}, 1}};

@@ -43,7 +43,7 @@ TEST_CASE("a window that is just filled is closed") {
   CHECK_FALSE(waiting.queue.admits());
 }
 
-TEST_CASE("a window of tasks counts what is in flight") {
+TEST_CASE("a window of tasks counts those in flight") {
   Waiting waiting({Order::FirstReady, {2}}, {1, 1, 1});
   waiting.pop();
   CHECK(waiting.queue.admits());

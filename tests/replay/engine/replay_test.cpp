@@ -12,7 +12,7 @@ using namespace allreplay;
 
 namespace {
 
-// A server that takes any number at once, each for its duration.
+// A server that takes any number of tasks simultaneously, each for its duration.
 class Parallel final : public Server {
  public:
   void start(TaskId id, const Task& task, Time now) override { running_.push_back({add(now, task.duration), id}); }
@@ -90,7 +90,7 @@ TEST_CASE("as listed: those that are listed first are waited for") {
 }
 
 TEST_CASE("priority: the smallest among the ready, without waiting for better ones") {
-  // The first goes at once, being alone; at 11 the third (priority 0) beats the second (priority 5).
+  // The first starts immediately, since no other is ready; at 11 the third (priority 0) beats the second (priority 5).
   CHECK(Contest().starts({Order::Priority}, {0, 1, 2}, {9, 5, 0}) == Times{Time(1), Time(21), Time(11)});
 }
 
@@ -118,7 +118,7 @@ TEST_CASE("a clock ends its tasks at multiples after its origin, and an instant 
   for (std::size_t i = 0; i < ready.size(); ++i) CHECK(timeline.spans[ticks[i]].end == Time(expected[i]));
 }
 
-TEST_CASE("windows bound what is in flight, and the last to be admitted may overshoot") {
+TEST_CASE("windows bound the bytes in flight, and the last to be admitted may overshoot") {
   TaskGraph graph;
   for (const std::int64_t bytes : {30, 40, 50, 200, 10})
     graph.add(task(0, static_cast<std::int64_t>(graph.tasks().size()), 10, 0, bytes));
@@ -126,14 +126,14 @@ TEST_CASE("windows bound what is in flight, and the last to be admitted may over
   Parallel server;
   const Timeline timeline =
       replay(graph, system({{"channel", {Order::AsListed, {Window::unlimited, 100}}, Phase::Communication, &server}}));
-  // 30, 40 and 50 go at once: 70 are below 100; 200 and 10 when they end at 10: 200 first, then nothing till 20.
+  // 30, 40 and 50 start immediately: 70 are below 100; when they end, at 10: 200 first, then nothing until 20, then 10.
   const std::vector<int> expected{0, 0, 0, 10, 20};
   for (TaskId id = 0; id < expected.size(); ++id) CHECK(timeline.spans[id].start == Time(expected[id]));
 }
 
 TEST_CASE("all work of an instant is settled before communication is chosen") {
   // A ends at 5 and makes a block of priority 1 ready; the zero-length B follows at 5 and makes one of priority 0
-  // ready. Both are ready at 5, so the second goes first.
+  // ready. Both are ready at 5, so the second starts first.
   TaskGraph graph;
   const TaskId a = graph.add(task(0, 0, 5)), b = graph.add(task(0, 1, 0));
   const TaskId late = graph.add(task(1, 0, 10, 1)), urgent = graph.add(task(1, 1, 10, 0));
@@ -163,7 +163,7 @@ TEST_CASE("queues before one server are asked in their order, the first again af
   for (std::size_t i = 0; i < ids.size(); ++i) CHECK(timeline.spans[ids[i]].start == Time(expected[i]));
 }
 
-TEST_CASE("what ends at once is settled before another lane is asked") {
+TEST_CASE("simultaneous ends are settled before another lane is asked") {
   // One task at a time on the server (a Stream). Lane 0 holds `none` (no length), and behind it `after` (3); lane 1
   // holds `other` (2). At 0 `none` is admitted and ends; that makes `after` ready before `other` is chosen.
   TaskGraph graph;
@@ -246,7 +246,7 @@ TEST_CASE("an end under a slow-down is rounded when it is reached, not at every 
   CHECK(replay(graph, felt).spans[work].end == Time(103));
 }
 
-TEST_CASE("what needs one of those before it starts with the first") {
+TEST_CASE("a task that needs any of its predecessors starts with the first") {
   // Three of 5, 3 and 9 side by side; behind them one of 10 that needs all, or one; and behind that and the longest one
   // more, which always needs both.
   for (const bool one : {false, true}) {

@@ -8,7 +8,7 @@ using namespace allreplay;
 
 namespace {
 
-// Blocks of the given bytes, all ready at 0, `window` at once, on a channel with a = 10 ps and b = 1 ps/B.
+// Blocks of the given bytes, all ready at 0, `window` of them in flight, on a channel with a = 10 ps and b = 1 ps/B.
 template <class Channel>
 std::vector<Time> ends(const std::vector<std::int64_t>& bytes, std::int64_t window) {
   TaskGraph graph;
@@ -37,7 +37,7 @@ TEST_CASE("serial: start-ups overlap, bytes follow one another in the order of a
   CHECK(ends<SerialChannel>({100, 50, 100}, 2) == Times{Time(110), Time(160), Time(260)});
 }
 
-TEST_CASE("serial: a start-up longer than what is ahead leaves a gap") {
+TEST_CASE("serial: a start-up that outlasts the transfers ahead leaves a gap") {
   // The second is admitted when the first ends at 12: start-up until 22, bytes until 27.
   CHECK(ends<SerialChannel>({2, 5}, 1) == Times{Time(12), Time(27)});
 }
@@ -46,12 +46,12 @@ TEST_CASE("fair: blocks in flight share the bandwidth equally") {
   // From 10 on, 100 B and 50 B at half rate each: the second ends at 110 with the first at 50 B left, which
   // then goes at full rate until 160.
   CHECK(ends<FairChannel>({100, 50}, 2) == Times{Time(160), Time(110)});
-  // A third of 30 B is admitted at 110, starts up alone beside the first (10 ps: 40 B left), shares from 120 on:
-  // its 30 B take 60 ps until 180, the first has 10 B left and ends at 190.
+  // A third of 30 B is admitted at 110, starts up while only the first moves bytes (10 ps: 40 B left), shares from 120
+  // on: its 30 B take 60 ps until 180, the first has 10 B left and ends at 190.
   CHECK(ends<FairChannel>({100, 50, 30}, 2) == Times{Time(190), Time(110), Time(180)});
 }
 
-TEST_CASE("a load counts what is in flight, and the rates of those alone whose bytes move") {
+TEST_CASE("a load counts all transfers in flight, but only the rates of those whose bytes move") {
   const double full = 1e12;  // bytes per second: 1 ps/B
   const auto load_at = [](Server& channel, Time now) {
     std::vector<TaskId> done;
@@ -101,8 +101,8 @@ Times ends_on_two_levels(const std::vector<std::pair<std::int64_t, std::uint32_t
 
 }  // namespace
 
-TEST_CASE("two levels: bytes wait for those that share a channel, and nothing waits for no bytes") {
-  // Inside 10-110, between 10-60; on both after either, 110-140; inside again 140-160. No bytes: at once.
+TEST_CASE("two levels: bytes wait for those that share a channel, and empty transfers delay nothing") {
+  // Inside 10-110, between 10-60; on both after either, 110-140; inside again 140-160. No bytes: immediately.
   CHECK(ends_on_two_levels<SerialChannel>({{100, 0}, {50, 1}, {30, 2}, {20, 0}, {0, 1}}) ==
         Times{Time(110), Time(60), Time(140), Time(160), Time(0)});
   // From 10 on two are on either channel: half rates until 70, when the 30 B on both have passed; then 70 B and 20 B.

@@ -1,4 +1,5 @@
-// The longest path through a collective's messages: by hand, against every message walked, and what must hold of it.
+// The longest path through a collective's messages: examples by hand, comparison with a walk over every message, and
+// laws.
 #include "sim/replay/network/critical_path.hpp"
 
 #include <cmath>
@@ -54,7 +55,7 @@ TEST_CASE("a ring's longest path by hand") {
   CHECK(time_of(ring, *rails, 1e-6, 1000, {2, 0, 4e-6}) == Approx(18e-6 + 3 * 250 / 1e11 + 3 * 250 / 2.5e10));
 }
 
-TEST_CASE("where all are alike, rounds stay in lockstep to the bit") {
+TEST_CASE("with equal links and sizes, rounds stay in lockstep to the bit") {
   for (const char* name : {"ring", "double-binary-tree", "halving-doubling", "recursive-doubling", "binary-tree",
                            "parameter-server", "hierarchical", "bml", "all-gather", "gtopk-tree", "broadcast"})
     for (const std::int64_t ranks : {2, 3, 4, 8, 12, 16}) {
@@ -167,7 +168,7 @@ TEST_CASE("against every message walked, and between its bounds") {
   CHECK(unlike_lockstep > 1000);
 }
 
-TEST_CASE("what is said of a size depends on no other") {
+TEST_CASE("the result for one size does not depend on others") {
   const auto tree = fat_tree(4, 16, link(1e-6, 1.25e9));
   Shapes shapes;
   for (const char* name : {"ring", "double-binary-tree", "binary-tree"}) {
@@ -184,7 +185,7 @@ TEST_CASE("what is said of a size depends on no other") {
 }
 
 // Nobody shares a link with it: what `message` says is then the longest path, too.
-TEST_CASE("a ring with links of its own takes in fluid what it takes in message") {
+TEST_CASE("a ring with links of its own takes the same time in fluid and message") {
   for (const std::string& text :
        {std::string(R"({"kind": "fat-tree", "ports": 4, "link": {"latency": "1 us", "bandwidth": "1.25 GB/s"}})"),
         std::string(R"({"kind": "leaf-spine", "leaves": 4, "hosts_per_leaf": 4, "spines": 2,

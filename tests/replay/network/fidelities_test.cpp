@@ -75,7 +75,7 @@ TEST_CASE("the papers' gradient synchronisation times") {
       const auto topology = bcube(n, k, count, links);
       const double servers = static_cast<double>(count);
       INFO("BCube(" << n << ", " << k << ")");
-      // Every thread uses the links of a level alone: 2(N−1)/(kN)·T_F, and 2k start-ups.
+      // Every thread has the links of a level for itself: 2(N−1)/(kN)·T_F, and 2k start-ups.
       CHECK(time("bml", *topology, count, fidelity, {.levels = k}) ==
             Approx(2 * (servers - 1) / (k * servers)).epsilon(1e-9));
       CHECK(time("bml", *topology, count, fidelity, {.levels = k}, 1e-3) ==
@@ -130,7 +130,7 @@ TEST_CASE("double binary trees in lockstep") {
   CHECK(to_seconds(message->alone(32)) == Approx(19e-6).epsilon(0.01));
 }
 
-TEST_CASE("what nothing on the network can beat") {
+TEST_CASE("lower bounds of the network") {
   const auto topology = fat_tree(4, 16, link(2e-6, 1e9));
   for (const char* name :
        {"ring", "halving-doubling", "double-binary-tree", "binary-tree", "parameter-server", "recursive-doubling"})

@@ -12,7 +12,7 @@ using namespace allreplay;
 
 namespace {
 
-// Computation that ends at random instants, each end followed by a collective; so many of them in flight.
+// Computation that ends at random instants, each end followed by a collective; `in_flight` of them at a time.
 struct Traffic {
   TaskGraph graph;
   std::int64_t window = 1;
@@ -47,7 +47,7 @@ Timeline replayed(const Traffic& traffic, Server& network) {
 
 }  // namespace
 
-TEST_CASE("fluid goes the way that it goes without short cuts") {
+TEST_CASE("fluid gives the same result with and without its short cuts") {
   Random random(11, 0);
   const auto tree = fat_tree(4, 16, link(1.3e-6, 1.25e9));
   const auto line = make_topology({.kind = TopologyKind::Ring, .link = link(0.7e-6, 1e9)}, 16);
@@ -72,7 +72,8 @@ TEST_CASE("fluid goes the way that it goes without short cuts") {
         INFO(name << ", window " << traffic.window << ", alpha " << alpha << ", gamma " << gamma);
         CHECK(network.events() == naive.events());
         // The two sum in different orders, so that an end of a round may be rounded to neighbouring picoseconds: a
-        // difference of one picosecond for each round that has ended. Where none falls so close, there is none.
+        // difference of one picosecond for each round that has ended. If no end is that close to a boundary, there is
+        // no difference.
         std::int64_t worst = 0;
         for (std::size_t id = 0; id < one.spans.size(); ++id) {
           const Span &here = one.spans[id], &there = other.spans[id];

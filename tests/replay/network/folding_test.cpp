@@ -53,9 +53,9 @@ std::vector<Time> ends_of_tasks(Server& server, const std::vector<std::pair<Task
 
 }  // namespace
 
-TEST_CASE("what is alike is one class") {
+TEST_CASE("equivalent messages are one class") {
   const auto all_reduce = CollectiveOp::AllReduce;
-  // On a star all ranks of a ring are alike. On rails the places of a node's ranks in a ring are not: one sends to
+  // On a star all ranks of a ring are equivalent. On rails the places of a node's ranks in a ring are not: one sends to
   // another node; rings and nodes are. On a Fat-Tree of 4 ports (64 of 6-port switches: 9 hosts a pod), pods are.
   CHECK(classes(ring_rounds(16, 1, all_reduce), *star(16, link(1e-6, 1e9))) == 1);
   CHECK(classes(node_ring_rounds(InNodes(4, 4), 4, all_reduce), *folding_network(four_rails, 16)) == 4);

@@ -19,7 +19,7 @@ std::vector<std::uint32_t> order_of(std::uint64_t seed, Queue queue) {
   std::vector<std::uint32_t> popped;
   Time now{0};
   const auto push = [&] {
-    // At once, soon, at one of few instants, or up to centuries later: in whichever bucket.
+    // Immediately, soon, at one of few instants, or up to centuries later: in any bucket.
     const std::uint64_t kind = random.below(4), bits = random.below(62);
     const std::uint64_t later = kind == 0   ? 0
                                 : kind == 1 ? random.below(4)
@@ -53,7 +53,7 @@ class Searched {
   template <class Handle>
   void pop(const Handle& handle) {
     const Time now = next();
-    for (std::size_t i = 0; i < events_.size();) {  // who comes meanwhile comes last
+    for (std::size_t i = 0; i < events_.size();) {  // entries that arrive meanwhile come last
       if (events_[i].first != now) {
         ++i;
         continue;
@@ -70,7 +70,7 @@ class Searched {
 
 }  // namespace
 
-TEST_CASE("events come instant by instant, those of one in the order of their coming") {
+TEST_CASE("events come instant by instant, those of one instant in the order in which they were added") {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     const std::vector<std::uint32_t> expected = order_of(seed, Searched());
     REQUIRE(expected.size() > 300);

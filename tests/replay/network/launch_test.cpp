@@ -60,18 +60,18 @@ void check(const std::vector<double>& got, const std::vector<double>& expected) 
 }  // namespace
 
 TEST_CASE("a lane's launches come one after another, while bytes move") {
-  // Launched by 2, 4 and 6. The first is there at 2 + 5; the second's bytes follow, 7 + 4; the third's 11 + 4.
+  // Launched by 2, 4 and 6. The first ends at 2 + 5; the second's bytes follow, 7 + 4; the third's 11 + 4.
   check(ends_of(fabric(), {{}, {}, {}}), {7, 11, 15});
   // A launcher that is free again starts when it is asked.
   check(ends_of(fabric(), {{}, {.at = 30}}), {7, 37});
 }
 
-TEST_CASE("lanes launch side by side, and what ends together goes in the order of asking") {
+TEST_CASE("lanes launch in parallel, and launches that end together proceed in the order of requests") {
   check(ends_of(fabric(), {{}, {.lane = 1}, {.lane = 1}}), {7, 11, 15});
   check(ends_of(fabric(), {{.lane = 1}, {.lane = 0}}), {7, 11});
 }
 
-TEST_CASE("what has nobody to talk to, or nothing to say, is not launched") {
+TEST_CASE("collectives of one rank or without bytes are not launched") {
   check(ends_of(fabric(), {{.call = alone}}), {5});
   check(ends_of(fabric(), {{.at = 3, .size = 0}, {.at = 3}}), {3, 10});
 }
@@ -88,7 +88,7 @@ TEST_CASE("every leg is launched, on channels of its own") {
   CHECK(servers.least(bytes, CollectiveOp::AllReduce, false) == to_time(14e-6));
 }
 
-TEST_CASE("a launch is part of the start-up for those who plan") {
+TEST_CASE("planners count a launch as part of the start-up") {
   const LaunchedFabric launched = fabric();
   CHECK(launched.price(CollectiveOp::AllReduce)(bytes) == to_time(7e-6));
   CHECK(launched.price(CollectiveOp::AllReduce).transfer(bytes) == to_time(4e-6));

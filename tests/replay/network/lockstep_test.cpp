@@ -53,7 +53,7 @@ TEST_CASE("a ring by additions takes as long as every message simulated") {
       }
 }
 
-TEST_CASE("so do all whose messages have links of their sender's or their receiver's") {
+TEST_CASE("the same for all collectives whose messages use links of their sender or their receiver only") {
   // With a link of rank 1's that takes ten times as long as the others, behind which messages wait, and without.
   const std::string slow = R"(, "links": [{"between": ["h1", "s0"], "bandwidth": "125 MB/s"}])";
   for (const Bytes bytes : {1, 1000, 65'537, 100'000'001})
@@ -67,7 +67,7 @@ TEST_CASE("so do all whose messages have links of their sender's or their receiv
       }
 }
 
-TEST_CASE("what does not go in lockstep is simulated") {
+TEST_CASE("collectives that do not run in lockstep are simulated") {
   for (const double gamma : {0.0, 0.5e-9}) {
     CHECK_FALSE(check_alone("parameter-server", 5, *on_links("star", "", 5), gamma, 1'000'000));
     CHECK_FALSE(check_alone("double-binary-tree", 9, *on_links("star", "", 9), gamma, 1'000'000));
@@ -76,7 +76,7 @@ TEST_CASE("what does not go in lockstep is simulated") {
   }
 }
 
-TEST_CASE("a ring's ranks may start apart, and others meet it or not") {
+TEST_CASE("a ring with per-rank starts, with and without other traffic") {
   Random random(5, 5);
   for (int round = 0; round < 300; ++round) {
     const std::int64_t n = 2 + static_cast<std::int64_t>(random.below(12));
@@ -95,7 +95,7 @@ TEST_CASE("a ring's ranks may start apart, and others meet it or not") {
     for (Meeting& meeting : meetings) {
       meeting.bytes = static_cast<std::int64_t>(random.below(3'000'000));
       const std::int64_t earliest = static_cast<std::int64_t>(random.below(40'000'000'000));
-      // ScenarioLabels by up to a microsecond, a millisecond, ten; and some together.
+      // Start times that differ by up to a microsecond, a millisecond, ten; and some together.
       const std::uint64_t within =
           std::array<std::uint64_t, 3>{1'000'000, 1'000'000'000, 10'000'000'000}[random.below(3)];
       for (std::size_t party = 0; party < parties.size(); ++party)

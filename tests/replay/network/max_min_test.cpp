@@ -1,4 +1,4 @@
-// Max-min fair sharing: small systems by hand, random ones by what makes rates max-min fair.
+// Max-min fair sharing: small systems by hand, and the definition of max-min fairness on random ones.
 #include "sim/replay/network/max_min.hpp"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ std::vector<double> rates_of(const std::vector<double>& capacities, const Routes
   return max_min_rates(capacities, flows);
 }
 
-// No link carries more than it can, and every flow has a bottleneck: a full link on which nobody is faster. (Then it
+// No link carries more than it can, and every flow has a bottleneck: a full link on which no flow is faster. (Then it
 // can only gain if a slower or equal one there loses.)
 void require_max_min(const std::vector<double>& capacities, const Routes& routes, const std::vector<double>& rates) {
   std::vector<double> carried(capacities.size(), 0), fastest(capacities.size(), 0);
@@ -64,7 +64,7 @@ TEST_CASE("max-min by hand") {
   CHECK(rates_of({1, 2}, {{0, 1}, {0}, {1}}) == std::vector<double>{0.5, 0.5, 1.5});
   // A line of three links of 1 and one flow along all of it: with one more on each link, everybody 1/2.
   CHECK(rates_of({1, 1, 1}, {{0, 1, 2}, {0}, {1}, {2}}) == std::vector<double>{0.5, 0.5, 0.5, 0.5});
-  // Two more on the middle link: there 1/3 each, and 2/3 for those beside the long flow on the outer links.
+  // Two more on the middle link: there 1/3 each, and 2/3 for those that share an outer link with the long flow.
   const auto rates = rates_of({1, 1, 1}, {{0, 1, 2}, {0}, {1}, {1}, {2}});
   CHECK(rates[0] == Approx(1.0 / 3));
   CHECK(rates[1] == Approx(2.0 / 3));
@@ -73,8 +73,8 @@ TEST_CASE("max-min by hand") {
 }
 
 TEST_CASE("max-min with amounts and counts") {
-  // Flow 0 uses all of link 0 and half of link 1 at full speed; flow 1 only link 1. Link 0 alone lets flow 0 have 1,
-  // and link 1 is full when x/2 + x = 1: both 2/3.
+  // Flow 0 uses all of link 0 and half of link 1 at full speed; flow 1 only link 1. Without link 1, flow 0 would have
+  // 1, and link 1 is full when x/2 + x = 1: both 2/3.
   const std::vector<LinkUse> a = {{0, 1}, {1, 0.5}}, b = {{1, 1}};
   const auto rates = max_min_rates(std::vector<double>{1, 1}, std::vector<SharedFlow>{{a}, {b}});
   CHECK(rates[0] == Approx(2.0 / 3));
@@ -83,7 +83,7 @@ TEST_CASE("max-min with amounts and counts") {
   CHECK(max_min_rates(std::vector<double>{1, 1}, std::vector<SharedFlow>{{a}, {b, 2}})[1] == Approx(0.4));
 }
 
-TEST_CASE("kept rates where flows share whole routes, or each meets the next") {
+TEST_CASE("kept rates if flows share whole routes, or each meets the next") {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     INFO("seed " << seed);
     Random random(seed, 3);

@@ -5,7 +5,7 @@
 
 using namespace allreplay;
 
-TEST_CASE("a meeting is of all links that are full at once, and lasts on each of them") {
+TEST_CASE("a meeting covers all links that are full simultaneously, and lasts on each of them") {
   Meetings meetings;
   CHECK(meetings.number({}) == Meetings::none);
   const Meetings::Id both = meetings.number({{3, {0, 1}}, {5, {0, 1, 2}}}), one = meetings.number({{5, {0, 1, 2}}});
@@ -16,7 +16,7 @@ TEST_CASE("a meeting is of all links that are full at once, and lasts on each of
   meetings.lasts(one, 4);
   const std::vector<double> early = meetings.lasted();
   meetings.lasts(both, 1);
-  // Job 1 meets job 0 on links 3 and 5, job 2 on link 5 alone: 10 on link 3, 10 + 4 on link 5.
+  // Job 1 meets job 0 on links 3 and 5, job 2 only on link 5: 10 on link 3, 10 + 4 on link 5.
   const std::vector<Meetings::Met> met = meetings.of(1, {}, early);
   REQUIRE(met.size() == 3);
   const auto is = [](const Meetings::Met& found, LinkId link, std::uint32_t with, double ps) {

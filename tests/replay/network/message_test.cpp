@@ -1,4 +1,4 @@
-// Messages that meet: by hand, and against a second simulator.
+// Messages that share links: examples by hand, and comparison with a second simulator.
 #include "sim/replay/network/message.hpp"
 
 #include <cmath>
@@ -77,12 +77,12 @@ LinkChange slow(const std::string& host, double bandwidth) {
 
 TEST_CASE("contended cases by hand") {
   const auto hosts = star(4, link(0, 1e12));  // a byte per picosecond
-  // Both at 1/2 into host 2 until the shorter is there at 100; the other's last 50 at full speed.
+  // Both at 1/2 into host 2 until the shorter arrives at 100; the other's last 50 at full speed.
   CHECK(end_of(arrows(4, 150, {{{0, 2, 100}, {1, 2, 50}}}), *hosts) == Time(150));
-  // Out of host 0 at 1/3 each; 30 are there at 90, then 30 left of 60 at 1/2: at 150; then 30 left of 90: at 180.
+  // Out of host 0 at 1/3 each; 30 arrive at 90, then 30 left of 60 at 1/2: at 150; then 30 left of 90: at 180.
   CHECK(end_of(arrows(4, 180, {{{0, 1, 30}, {0, 2, 60}, {0, 3, 90}}}), *hosts) == Time(180));
-  // 0 → 2 and 0 → 3 share a way out, 1 → 3 shares a way in with the latter: 1/2 each. 0 → 3 is there at 40. Then 0 → 2
-  // and 1 → 3 are alone: 100 − 20 = 80 left, there at 120; 60 − 20 = 40 left, there at 80.
+  // 0 → 2 and 0 → 3 share a way out, 1 → 3 shares a way in with the latter: 1/2 each. 0 → 3 arrives at 40. Then 0 → 2
+  // and 1 → 3 share nothing: 100 − 20 = 80 left, arrives at 120; 60 − 20 = 40 left, arrives at 80.
   CHECK(end_of(arrows(4, 180, {{{0, 2, 100}, {0, 3, 20}, {1, 3, 60}}}), *hosts) == Time(120));
   // Full duplex: an exchange takes as long as one way.
   CHECK(end_of(arrows(2, 200, {{{0, 1, 100}, {1, 0, 100}}}), *star(2, link(0, 1e12))) == Time(100));
@@ -90,27 +90,27 @@ TEST_CASE("contended cases by hand") {
 
 TEST_CASE("start-ups overlap, reductions do not") {
   const auto hosts = star(4, link(3 * ps, 1e12));
-  // α = 10 and two links of 3: both messages move from 16 on, at 1/2 into host 2, and are there at 216.
+  // α = 10 and two links of 3: both messages move from 16 on, at 1/2 into host 2, and arrive at 216.
   CHECK(end_of(arrows(4, 200, {{{0, 2, 100}, {1, 2, 100}}}), *hosts, 10 * ps) == Time(216));
   // Each is then reduced for 0.5·100, one after the other.
   CHECK(end_of(arrows(4, 200, {{{0, 2, 100, true}, {1, 2, 100, true}}}), *hosts, 10 * ps, 0.5 * ps) == Time(316));
-  // A shorter one that is there at 116 is reduced, 116 … 141, while the other's 50 left move at full speed: there at
-  // 166, reduced until 216.
+  // A shorter one that arrives at 116 is reduced, 116 … 141, while the other's 50 left move at full speed: it arrives
+  // at 166, is reduced until 216.
   CHECK(end_of(arrows(4, 200, {{{0, 2, 100, true}, {1, 2, 50, true}}}), *hosts, 10 * ps, 0.5 * ps) == Time(216));
 }
 
-TEST_CASE("a send waits for its data, and for earlier rounds at its two ends alone") {
+TEST_CASE("a send waits for its data, and for earlier rounds only at its two ends") {
   const auto hosts = star(4, link(0, 1e12));
-  // 0 → 1 → 2 while 0 → 3 of the first round is still on its way: from 20 on (at 1/2 each) 0 → 3 is alone with 90 left,
-  // until 110; 1 → 2 goes at 20 and is there at 30.
+  // 0 → 1 → 2 while 0 → 3 of the first round is still in flight: from 20 on (at 1/2 each) 0 → 3 has its links for
+  // itself with 90 left, until 110; 1 → 2 starts at 20 and arrives at 30.
   CHECK(end_of(arrows(4, 110, {{{0, 1, 10}, {0, 3, 100}}, {{1, 2, 10}}}), *hosts) == Time(110));
-  // Out in order: rank 0 has all data of the second round, but two share its way out until 20, and the third goes alone
-  // until 30. So 0 → 2 of 30 is there at 40 and 2 → 1 at 90, before 0 → 3 at 100; if all three shared the way out, 0 →
-  // 2 would be there at 70, and 2 → 1 at 120.
+  // Sends in order: rank 0 has all data of the second round, but two messages share its way out until 20, and the third
+  // has it for itself until 30. So 0 → 2 of 30 arrives at 40 and 2 → 1 at 90, before 0 → 3 at 100; if all three shared
+  // the way out, 0 → 2 would arrive at 70, and 2 → 1 at 120.
   CHECK(end_of(arrows(4, 60, {{{0, 1, 10}, {0, 2, 10}}, {{0, 3, 10}}}), *hosts) == Time(30));
   CHECK(end_of(arrows(4, 150, {{{0, 1, 10}, {0, 2, 30}}, {{0, 3, 60}}, {{2, 1, 50}}}), *hosts) == Time(100));
-  // In in order: 2 → 1 of the second round waits until 0 → 1 is there, at 100, though nobody uses rank 2's way out; and
-  // 2 → 3 of the third behind it, until 120.
+  // Receives in order: 2 → 1 of the second round waits until 0 → 1 has arrived, at 100, though rank 2's way out is
+  // idle; and 2 → 3 of the third after it, until 120.
   CHECK(end_of(arrows(4, 100, {{{0, 1, 100}}, {{2, 1, 10}}}), *hosts) == Time(110));
   CHECK(end_of(arrows(4, 100, {{{0, 1, 100}}, {{2, 1, 10}}, {{2, 3, 10}}}), *hosts) == Time(120));
   // Start-ups pass meanwhile: all are over at 40. Then one after another.
@@ -119,7 +119,7 @@ TEST_CASE("a send waits for its data, and for earlier rounds at its two ends alo
   CHECK(end_of(arrows(4, 100, {{{0, 1, 100, true}}, {{2, 1, 10, true}}}), *hosts, 0, ps) == Time(210));
 }
 
-// Worked by hand from the rules alone.
+// Worked by hand from the rules only.
 TEST_CASE("a slow link passes slice after slice") {
   // A ring of 4 in slices of 25 MB, whose link at rank 0 carries 125 MB/s and the others ten times that: six slices
   // pass it, 0.2 s each, and all else waits for it. Halving-doubling: 50, 25, 25, 50 MB pass it each way, 0.4 + 0.2 +
@@ -141,7 +141,7 @@ TEST_CASE("a binomial tree's root takes one round after another") {
 }
 
 // The effect of each of the two rules: one link of 16 on a star at half speed, 100 MB.
-TEST_CASE("without order, streams share what is slow with themselves") {
+TEST_CASE("without order, a stream's messages share a slow link with each other") {
   struct Row {
     const char* name;
     double nothing, out;  // times over those with both rules, as docs/network.md has them
@@ -167,7 +167,7 @@ TEST_CASE("without order, streams share what is slow with themselves") {
 // From a to b by p at 1 B/ps, or by q at half that, whose links take 5 ps each. Of 200 bytes in two parts each takes
 // one way: 100 bytes at 1 until 100, and 100 at 1/2 from 10 on until 210. Only then is the message there: its 200 bytes
 // are reduced until 410, and what waits for the channel, or for the round, starts up.
-TEST_CASE("a message in parts has come with the last") {
+TEST_CASE("a message in parts arrives with its last part") {
   const auto graph = [](std::uint64_t seed) {
     TopologySpec spec{.kind = TopologyKind::Graph};
     spec.hosts = {"a", "b"};
@@ -253,7 +253,7 @@ TEST_CASE("against the naive simulator") {
         MessageNetwork fast({std::make_shared<RoutedRounds>(rounds, *network.topology, alpha)},
                             network.topology->links(), gamma);
         const std::vector<Time> found = ends(fast, blocks);
-        // Rounding of ends, and of who reduces first, adds up along the longest chain.
+        // Rounding of ends, and of the order of reductions, adds up along the longest chain.
         for (std::size_t i = 0; i < count; ++i)
           CHECK(std::abs(static_cast<double>(found[i].count()) - expected[i]) <=
                 2.0 * static_cast<double>(rounds.length() * static_cast<std::int64_t>(count)) + 2);
@@ -283,9 +283,9 @@ TEST_CASE("reuse changes nothing") {
 }
 
 TEST_CASE("equal collectives in flight share equally, in both fidelities") {
-  // A ring among 4 with M = 4·10⁶ B at 10⁹ B/s: a round's million bytes take 1 ms alone, 2 ms when two share; start-ups
-  // are nothing. Two that start together end at 2·6 rounds; one that starts when the other is through half of its
-  // rounds shares the second half: 3 + 6, then 3 alone.
+  // A ring among 4 with M = 4·10⁶ B at 10⁹ B/s: a round's million bytes take 1 ms unshared, 2 ms when two share;
+  // start-ups are nothing. Two that start together end after 2·6 rounds; one that starts when the other has done half
+  // of its rounds shares the second half: 3 + 6, then 3 unshared.
   const auto hosts = star(4, link(0, 1e9));
   for (const Fidelity fidelity : {Fidelity::Fluid, Fidelity::Message}) {
     const auto model = lay_on(setup("ring", 4, fidelity), *hosts);

@@ -1,5 +1,5 @@
 // A second, naive implementation of the fidelity `fluid` from docs/network.md: every message of every round loads each
-// link of its route, all speeds are computed anew at every instant, the whole future is simulated again at every start,
+// link of its route, all speeds are recomputed at every instant, the whole future is simulated again at every start,
 // and the longest path is found message by message, in time.
 #pragma once
 

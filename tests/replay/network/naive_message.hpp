@@ -1,5 +1,5 @@
 // A second, naive implementation of the fidelity `message`: every message is an object with its dependencies, all rates
-// are computed anew at every event, and nothing is rounded.
+// are recomputed at every event, and nothing is rounded.
 #pragma once
 
 #include <algorithm>

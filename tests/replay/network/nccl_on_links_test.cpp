@@ -70,7 +70,7 @@ double part_of_one_link(const Rounds& rounds, const Topology& topology) {
 
 }  // namespace
 
-TEST_CASE("on the rails that it believes in, fluid takes what NCCL's model says") {
+TEST_CASE("on the rails that NCCL's model assumes, fluid takes the model's time") {
   std::set<std::string_view> chosen;
   for (const auto& [network, counts] : node_shapes())
     for (const std::int64_t workers : counts)
@@ -92,11 +92,11 @@ TEST_CASE("on the rails that it believes in, fluid takes what NCCL's model says"
 }
 
 // x = 2·(hop between − hop inside), the hops of the choice: from the larger of the model's two terms less x to their
-// sum and x. A path of a ring may have two hops between nodes more than the model counts, and so many fewer inside. A
-// tree's first and last rounds load links inside nodes alone: the model's bytes have them in lockstep, messages run
-// ahead, and only the time of one link over all rounds is sure. A broadcast's chain has one hop less than the model
-// counts; its chunks pass the slow hops only once, so that with many of them the bytes take as little as 1/chunks of
-// what the model says for each (the model has no chunks), and on one node the model counts one hop of all.
+// sum and x. A path of a ring may have two hops between nodes more than the model counts, and correspondingly fewer
+// inside. A tree's first and last rounds load only links inside nodes: the model's bytes have them in lockstep,
+// messages run ahead, and only the time of one link over all rounds is sure. A broadcast's chain has one hop less than
+// the model counts; its chunks pass the slow hops only once, so that with many of them the bytes take as little as
+// 1/chunks of what the model says for each (the model has no chunks), and on one node the model counts one hop of all.
 TEST_CASE("message lies between the model's terms") {
   for (const auto& [network, counts] : node_shapes())
     for (const std::int64_t workers : counts)

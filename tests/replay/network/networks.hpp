@@ -1,4 +1,4 @@
-// Small networks, and collectives alone on them.
+// Small networks, and single collectives on them.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Ranks that start apart: by hand, and against the second simulator.
+// Ranks that start at different times: examples by hand, and comparison with the second simulator.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -27,7 +27,7 @@ Parties each_alone(Rank ranks) {
   return parties;
 }
 
-// Returns the end of one collective of so many bytes, whose ranks start at so many ps each.
+// Returns the end of one collective of `bytes` bytes, whose ranks start at the given times in ps.
 Time end_of(const char* collective, Rank ranks, std::int64_t bytes, const std::vector<std::int64_t>& starts,
             double alpha = 0, double gamma = 0) {
   const auto hosts = star(ranks, link(0, 1e12));  // a byte per picosecond
@@ -45,16 +45,16 @@ constexpr double picosecond = 1e-12;
 }  // namespace
 
 TEST_CASE("a ring whose last rank is late ends as if all had been") {
-  // Two slices of 100 B, each sent once to be reduced and once back: 2 × 100 ps when both start at 0. Rank 0's slice is
-  // at rank 1 at 100, and waits for it. Rank 1 starts at 250: its own slice is there at 350, and behind it the sum of
-  // the other at 450; rank 0 sends the sum of the former back from 350 to 450.
+  // Two slices of 100 B, each sent once to be reduced and once back: 2 × 100 ps when both start at 0. Rank 0's slice
+  // arrives at rank 1 at 100, and waits for it. Rank 1 starts at 250: its own slice arrives at 350, and after it the
+  // sum of the other at 450; rank 0 sends the sum of the former back from 350 to 450.
   CHECK(end_of("ring", 2, 200, {0, 0}) == Time(200));
   CHECK(end_of("ring", 2, 200, {0, 250}) == Time(450));
   CHECK(end_of("ring", 2, 200, {0, 50}) == Time(250));
   // Start-ups of 1000, which do not wait for each other: both of rank 1's begin at 1500; its own slice moves from 2500
   // to 2600, the sum until 2700; the last way back takes until 2600 + 1100.
   CHECK(end_of("ring", 2, 200, {0, 1500}, 1000 * picosecond) == Time(3700));
-  // Its slice goes once around to be summed and once to be known: whoever is late, 2(N−1) slices follow.
+  // Its slice makes one round to be summed and one to be distributed: whichever rank is late, 2(N−1) slices follow.
   for (const Rank ranks : {3U, 8U, 13U})
     for (Rank late = 0; late < ranks; ++late) {
       std::vector<std::int64_t> starts(ranks, 0);
@@ -63,7 +63,7 @@ TEST_CASE("a ring whose last rank is late ends as if all had been") {
     }
 }
 
-TEST_CASE("a tree whose leaf is late has done before what comes in earlier rounds") {
+TEST_CASE("a tree with a late leaf has finished its earlier rounds before") {
   // A binomial tree of 4: 1 → 0 and 3 → 2, then 2 → 0; back 0 → 2, then 0 → 1 and 2 → 3: 4 × 100 ps together. With rank
   // 1 late, rank 2 has its sum by 100, but rank 0 takes it behind rank 1's bytes: these come until 600, the sum until
   // 700, and the two steps back until 900.
@@ -73,7 +73,7 @@ TEST_CASE("a tree whose leaf is late has done before what comes in earlier round
   CHECK(end_of("binary-tree", 4, 100, {0, 0, 0, 500}) == Time(900));
 }
 
-TEST_CASE("what comes for a rank that has not started is reduced when it does") {
+TEST_CASE("messages to a rank that has not started are reduced when it starts") {
   // At 0.5 ps/B. Rank 1's bytes are at the root at 100, and reduced from its start, 250, to 300; the sum is back at
   // 400.
   CHECK(end_of("binary-tree", 2, 100, {250, 0}, 0, 0.5 * picosecond) == Time(400));
@@ -82,15 +82,15 @@ TEST_CASE("what comes for a rank that has not started is reduced when it does") 
   CHECK(end_of("ring", 2, 200, {0, 250}, 0, 0.5 * picosecond) == Time(500));
 }
 
-TEST_CASE("rounds leave one after another where ranks start apart") {
-  // Recursive doubling among 4: pairs (0 1) and (2 3) exchange 100 B, then (0 2) and (1 3). Rank 0 is late, and what
-  // rank 2 sent to it in the second round waits as the first does: both of rank 0's messages could go at 500, but the
-  // first, for which rank 1 waits, goes alone until 600; rank 1's second to rank 3 is there at 700. Each at half of the
-  // speed, rank 1 would have had the first at 700.
+TEST_CASE("with per-rank starts rounds are sent one after another") {
+  // Recursive doubling among 4: pairs (0 1) and (2 3) exchange 100 B, then (0 2) and (1 3). Rank 0 is late, and the
+  // message that rank 2 sent to it in the second round waits like the first: both of rank 0's messages could start at
+  // 500, but the first, for which rank 1 waits, has the link for itself until 600; rank 1's second message reaches rank
+  // 3 at 700. At half of the speed each, rank 1 would have had the first at 700.
   CHECK(end_of("recursive-doubling", 4, 100, {500, 0, 0, 0}) == Time(700));
 }
 
-TEST_CASE("shared fairly, what piles up at a late rank would hold up all") {
+TEST_CASE("with fair sharing, messages queued at a late rank would delay all") {
   // Seven of eight slices are at the late rank when it starts: with its own, eight share its link, arrive together, and
   // share the next one's. In order, 14 slices of 125 kB follow its start: 1.75 us at a byte per picosecond.
   const auto hosts = star(8, link(0, 1e12));
@@ -116,7 +116,7 @@ TEST_CASE("a collective ends when its last rank has started") {
 
 namespace {
 
-// Writes down what it is told; a task takes 100 from its last party on.
+// Records its notifications; a task takes 100 from its last party on.
 class Recorder final : public Server {
  public:
   explicit Recorder(std::size_t parties) : parties_(parties) {}
@@ -144,8 +144,8 @@ class Recorder final : public Server {
 
 }  // namespace
 
-TEST_CASE("a network hears of parties from the start of their task on") {
-  // Two tasks, one at a time, each of three parties. Those of task 0 are there at 10, 10 and 30, those of task 1 at 20,
+TEST_CASE("a network is notified of parties from the start of their task on") {
+  // Two tasks, one at a time, each of three parties. Those of task 0 arrive at 10, 10 and 30, those of task 1 at 20,
   // 130 and 140: it starts when task 0 has ended, at 130, with two of them.
   const std::vector<std::vector<std::int64_t>> at{{10, 10, 30}, {20, 130, 140}};
   TaskGraph graph;
@@ -184,7 +184,7 @@ TEST_CASE("a network hears of parties from the start of their task on") {
   CHECK(timeline.spans[tasks[1]].end == Time(240));
 }
 
-TEST_CASE("ranks that start apart, against the naive simulator") {
+TEST_CASE("per-rank starts agree with the naive simulator") {
   struct Network {
     std::string name;
     std::unique_ptr<Topology> topology;
@@ -215,8 +215,8 @@ TEST_CASE("ranks that start apart, against the naive simulator") {
       for (const std::size_t count : {1, 1, 2, 2}) {
         Random random(seed++, 7);
         const double alpha = 1.9e-9, gamma = seed % 2 == 0 || network.name == "bcube" ? 0 : 1.7e-12;
-        // Each rank alone, or shuffled into up to three parties. Then, as over the equal ports of a BCube, messages
-        // come together for one rank, and rounding would decide which of them is reduced first.
+        // Each rank separately, or shuffled into up to three parties. In parties, as over the equal ports of a BCube,
+        // messages reach a rank simultaneously, and rounding would decide which of them is reduced first.
         Parties parties = each_alone(rounds.ranks);
         if (gamma == 0) {
           parties.assign(1 + random.below(3), {});
@@ -241,7 +241,7 @@ TEST_CASE("ranks that start apart, against the naive simulator") {
         MessageNetwork fast({std::make_shared<RoutedRounds>(rounds, *network.topology, alpha)},
                             network.topology->links(), gamma, parties);
         const std::vector<Time> found = ends_of(fast, meetings);
-        // Rounding of ends, and of who reduces first, adds up along the longest chain.
+        // Rounding of ends, and of the order of reductions, adds up along the longest chain.
         for (std::size_t i = 0; i < count; ++i)
           CHECK(std::abs(static_cast<double>(found[i].count()) - expected[i]) <=
                 2.0 * static_cast<double>(rounds.length() * static_cast<std::int64_t>(count)) + 2);

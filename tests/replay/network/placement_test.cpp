@@ -19,7 +19,7 @@ std::unique_ptr<Topology> two_leaves(std::string_view placement, double latency 
   return make_topology(spec, 8);
 }
 
-// From each rank to the next: how many ways use each link from a leaf up to a spine.
+// From each rank to the next: the number of ways that use each link from a leaf up to a spine.
 std::vector<int> ways_up(const Topology& topology) {
   std::vector<int> ways(topology.links().size(), 0), up;
   std::vector<LinkId> path;
@@ -69,7 +69,7 @@ TEST_CASE("a ring takes as long as the busiest link of its steps") {
   CHECK(fluid("spread") == to_time(14 * 9e-6 + 28e-3));
 }
 
-TEST_CASE("parameter servers have everybody send to everybody, wherever they sit") {
+TEST_CASE("with parameter servers every rank sends to every rank, for any placement") {
   for (const Fidelity fidelity : {Fidelity::Fluid, Fidelity::Message}) {
     const auto alone = [&](std::string_view placement) {
       return lay_on(setup("parameter-server", 8, fidelity), *two_leaves(placement))->alone(8'000'000);

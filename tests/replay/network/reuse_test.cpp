@@ -13,7 +13,7 @@ namespace {
 
 constexpr TaskId nobody = 1000;
 
-// A network on which everything takes 10, and that counts what it is told of. Each start is followed by an instant in
+// A network on which everything takes 10, and that counts its notifications. Each start is followed by an instant in
 // which nothing happens.
 class Counting final : public Server {
  public:
@@ -36,7 +36,7 @@ class Counting final : public Server {
 
 }  // namespace
 
-TEST_CASE("only what meets another reaches the network; what is alone afterwards is priced again") {
+TEST_CASE("only overlapping transfers reach the network; a single one afterwards is priced again") {
   int starts = 0, prices = 0;
   Reuse reuse([&] { return std::make_unique<Counting>(starts); },
               [&](const Task&, std::span<const Reuse::Joined>) {
@@ -47,7 +47,7 @@ TEST_CASE("only what meets another reaches the network; what is alone afterwards
   reuse.start(0, {}, Time(0));
   CHECK(starts == 0);
   reuse.start(1, {}, Time(5));
-  CHECK(starts == 2);  // the first, too, which is alone no longer
+  CHECK(starts == 2);  // also the first, which no longer has the network to itself
   for (const Time end : {Time(10), Time(15)}) {
     REQUIRE(reuse.next_completion() == end);
     reuse.complete(end, done);
@@ -59,7 +59,7 @@ TEST_CASE("only what meets another reaches the network; what is alone afterwards
   CHECK(done.back() == 2);
   CHECK(prices == 2);
   CHECK(starts == 2);
-  // Nothing is left of what the idle network waited for, at 22 and 27.
+  // The instants that the idle network waited for, 22 and 27, are forgotten.
   CHECK(reuse.next_completion() == never);
   reuse.start(3, {}, Time(40));
   reuse.start(4, {}, Time(40));
@@ -86,7 +86,7 @@ TEST_CASE("a task that starts in parties has a price once all have joined") {
   reuse.complete(Time(45), done);
   CHECK(done == std::vector<TaskId>{0});
   CHECK(starts == 0);
-  // Without a price, the network is told of the task and of its parties.
+  // Without a price, the network receives the task and its parties.
   price.reset();
   reuse.start(1, {}, Time(50));
   reuse.join(1, 0, Time(50));

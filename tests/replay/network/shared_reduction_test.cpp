@@ -24,8 +24,8 @@ std::vector<double> ends_ms(Server& server, const std::vector<Bytes>& blocks) {
 
 }  // namespace
 
-TEST_CASE("fluid: two reductions at once take no longer than one") {
-  // Ring of 2 over 1 GB/s, γ = 1 ns/B: half of 1 MB out (0.5 ms alone, 1 ms shared), 0.5 ms reducing it, half back.
+TEST_CASE("fluid: two simultaneous reductions take no longer than one") {
+  // Ring of 2 over 1 GB/s, γ = 1 ns/B: half of 1 MB out (0.5 ms unshared, 1 ms shared), 0.5 ms reducing it, half back.
   const auto topology = star(2, link(0, 1e9));
   const auto model = lay_on(setup("ring", 2, Fidelity::Fluid, 1e-6, 1e-9), *topology);
   CHECK(ends_ms(*model->server(), {1'000'000})[0] == Approx(0.001 + 0.5 + 0.5 + 0.001 + 0.5));
@@ -34,9 +34,9 @@ TEST_CASE("fluid: two reductions at once take no longer than one") {
 }
 
 TEST_CASE("fluid: while one reduces, the other has the links") {
-  // Without start-up. A: 1 MB, B: 4 MB, halves of 0.5 and 2 MB. Both out at half speed: A's 0.5 MB are there at 1 ms, B
+  // Without start-up. A: 1 MB, B: 4 MB, halves of 0.5 and 2 MB. Both out at half speed: A's 0.5 MB arrive at 1 ms, B
   // has 1.5 MB left. A reduces until 1.5 ms, B at full speed: 1 MB left. Shared again: A's 0.5 MB back at 2.5 ms, B 0.5
-  // MB left, alone: there at 3 ms. It reduces for 2 ms and has 2 ms to go back: 7 ms.
+  // MB left, unshared: arrives at 3 ms. It reduces for 2 ms and sends back for 2 ms: 7 ms.
   const auto topology = star(2, link(0, 1e9));
   const auto model = lay_on(setup("ring", 2, Fidelity::Fluid, 0, 1e-9), *topology);
   const auto ends = ends_ms(*model->server(), {1'000'000, 4'000'000});

@@ -8,7 +8,7 @@
 
 using namespace allreplay;
 
-TEST_CASE("whoever waits least is next, in whatever order they came") {
+TEST_CASE("the entry with the earliest instant is next, in any order of arrival") {
   Random random(5, 0);
   for (int times = 0; times < 200; ++times) {
     WaitingLine line;
@@ -43,6 +43,6 @@ TEST_CASE("whoever waits least is next, in whatever order they came") {
       }
       REQUIRE(line.empty() == all.empty());
     }
-    REQUIRE((!alike || line.empty() || line.first()));  // then nobody needs the heap
+    REQUIRE((!alike || line.empty() || line.first()));  // then the heap is not needed
   }
 }

@@ -24,7 +24,7 @@ Profile three_layers() {
 
 }  // namespace
 
-TEST_CASE("the bound counts every tensor of the first layer that has one, and what hides them") {
+TEST_CASE("the bound counts every tensor of the first layer that has one, minus the time that hides them") {
   // Layer 0 (1 + 2 ms) has no tensors, layer 1 (3 + 4 ms) two, of 100 and 300 B, layer 2 (5 + 6 ms) one of 1000 B.
   Profile profile;
   profile.layers = {{"0", to_time(1 * ms), to_time(2 * ms)},
@@ -37,13 +37,13 @@ TEST_CASE("the bound counts every tensor of the first layer that has one, and wh
     CHECK(lower.first == 1);
     return to_seconds(lower.of(profile)) / ms;
   };
-  CHECK(bound(1) == Approx(21));       // 0.4 ms hide behind layer 0's 3 ms: computing alone, 21 ms
+  CHECK(bound(1) == Approx(21));       // 0.4 ms hide behind layer 0's 3 ms: only computing, 21 ms
   CHECK(bound(10) == Approx(18 + 4));  // 400 B take 4 ms
   CHECK(bound(15) == Approx(18 + 6));  // 6 ms; all 1400 B 21 ms
   CHECK(bound(20) == Approx(28));      // all 1400 B take longer than 18 + 8
 }
 
-TEST_CASE("a sharded step takes no less than what it sends on either of two networks") {
+TEST_CASE("a sharded step takes at least the time of its transfers on either of two networks") {
   // Two nodes of two workers that share out the state: gathers inside, at no cost, and between the nodes an all-reduce
   // of half of each gradient, of which two send 2·1/2: 3 · 2000 B at 10 us/B. Then 60 ms, and 9 ms of computing.
   Scenario scenario = scenario_of(three_layers(), "fsdp2", 4, 0, 10e-6);
@@ -55,7 +55,7 @@ TEST_CASE("a sharded step takes no less than what it sends on either of two netw
   CHECK(*simulate(scenario).metrics.lower_bound_s > 60 * ms);
 }
 
-TEST_CASE("communication is as busy as the union of what is in flight") {
+TEST_CASE("busy communication is the union of the transfers in flight") {
   // Ring of 2: two start-ups of 1.5 ms and no time per byte, so 3 ms a tensor, ready at 2, 4 and 6 ms.
   const Scenario overlapping = scenario_of(three_layers(), "bytescheduler", 2, 1.5 * ms, 0);
   const Metrics metrics = simulate(overlapping).metrics;  // 2-5, 4-7, 6-9, then three forward layers

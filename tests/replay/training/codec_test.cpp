@@ -39,8 +39,8 @@ double iteration_ms(const Scenario& scenario) { return simulate(scenario).metric
 
 }  // namespace
 
-TEST_CASE("a gate from the start of the program changes nothing for a block that is encoded") {
-  // A codec finds works by their kind: the start is none, whatever their numbers are.
+TEST_CASE("a gate from the start of the program does not change an encoded block") {
+  // A codec finds works by their kind: the start is not one, whatever their numbers are.
   const Scenario scenario = coded("wfbp", 1 * ms);
   const Plan plan = plan_of(scenario);
   const double iteration = simulate(scenario, plan).metrics.iteration_s;
@@ -94,7 +94,7 @@ TEST_CASE("encoding on a slowed worker is slowed, and all wait for it") {
   CHECK(iteration_ms(scenario) == Approx(22.6));
 }
 
-TEST_CASE("a codec without cost and with as many bytes is no codec") {
+TEST_CASE("a codec without cost and without compression equals no codec") {
   Random random(81, 0);
   for (int round = 0; round < 40; ++round)
     for (const Strategy& strategy : strategies()) {
@@ -176,14 +176,14 @@ TEST_CASE("codecs obey causality in every strategy and fidelity") {
     }
 }
 
-TEST_CASE("dear sends payloads that are gathered in one stage, and what is summed in two") {
+TEST_CASE("dear sends gathered payloads in one stage, and summed ones in two") {
   Scenario scenario = coded("dear", 1 * ms);
   CHECK(simulate(scenario).metrics.collectives == 1);  // all three tensors are fused
   scenario.codec->codec = &find_codec("fp16", {});
   CHECK(simulate(scenario).metrics.collectives == 2);
 }
 
-TEST_CASE("codec times of another device are warned of") {
+TEST_CASE("codec times of another device cause a warning") {
   Scenario scenario = coded("wfbp", 1 * ms);
   scenario.profile.own().device = "Tesla K80 (one GK210 die)";
   scenario.codec->device = "Tesla V100";
@@ -196,7 +196,7 @@ TEST_CASE("codec times of another device are warned of") {
   CHECK(simulate(scenario).warning.empty());
 }
 
-TEST_CASE("a codec that saves nothing is warned of") {
+TEST_CASE("a codec that does not save bytes causes a warning") {
   Scenario scenario = coded("wfbp", 1 * ms);
   scenario.codec = CodecCosts{"fp16", &find_codec("fp16", {}), "", "estimated", "", {}, {}};
   scenario.options.codec.encode = scenario.options.codec.decode = Time(0);
@@ -205,7 +205,7 @@ TEST_CASE("a codec that saves nothing is warned of") {
   CHECK_FALSE(simulate(scenario).warning.empty());
 }
 
-TEST_CASE("a codec decides the collective, unless told otherwise") {
+TEST_CASE("a codec decides the collective, unless one is given") {
   Scenario scenario = coded("wfbp", 1 * ms);
   CHECK(simulate(scenario).collective == "all-gather");
   scenario.collective = "topk-allgather";

@@ -38,7 +38,7 @@ TEST_CASE("an algorithm of a file that cannot carry an operation leaves it to th
   CHECK(!error_place([&] { collective_of(flag); }).empty());
 }
 
-TEST_CASE("without a fidelity it is fluid where hosts share links, unless the file has constants of its own") {
+TEST_CASE("the default fidelity is fluid if hosts share links, unless the file has constants of its own") {
   const auto fidelity = [](const std::string& topology, const std::string& more = "", const char* collective = "ring") {
     Scenario scenario = asking(CollectiveOp::AllReduce, collective);
     scenario.operation.reset();

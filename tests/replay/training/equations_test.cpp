@@ -94,8 +94,8 @@ TEST_CASE("one worker communicates nothing, even with a tick") {
 }
 
 TEST_CASE("horovod's blocks are ready at ticks, and sent without waiting for more") {
-  // Two layers of B = 3 ms, ticks of 5 ms: ready at 3 and 6, at the ticks 5 and 10; each takes 8 ms: 5 to 13, and at
-  // once 13 to 21, which is no tick. F = 2 ms each: 25 ms.
+  // Two layers of B = 3 ms, ticks of 5 ms: ready at 3 and 6, at the ticks 5 and 10; each takes 8 ms: 5 to 13, and
+  // immediately 13 to 21, which is not a tick. F = 2 ms each: 25 ms.
   Profile profile;
   profile.layers = {{"in", to_time(2e-3), to_time(3e-3)}, {"out", to_time(2e-3), to_time(3e-3)}};
   profile.tensors = {{"t", 250, 1000, 0}, {"u", 250, 1000, 1}};

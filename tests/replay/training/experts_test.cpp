@@ -1,5 +1,5 @@
-// Mixtures of experts: gradients of experts in groups of their own, and token exchange beside computing. Examples in
-// us.
+// Mixtures of experts: gradients of experts in groups of their own, and token exchange that overlaps computing.
+// Examples in us.
 #include "sim/plans/schedule/experts.hpp"
 
 #include <cmath>
@@ -88,7 +88,7 @@ TEST_CASE("a sharded update is dense/R + experts/(R/E), and so is the state") {
   CHECK(is_near(simulate(of_experts(with_update(blocks(1, 1, 1), 8), "ddp", 4, 2)).metrics.update_s / us, 8));
 }
 
-TEST_CASE("fsdp2's units are cut where experts begin or end") {
+TEST_CASE("fsdp2's units are cut at the borders of experts") {
   Profile profile = blocks(2, 1, 1);
   profile.layers.insert(profile.layers.begin() + 2, Layer{"combine", Time(1), Time(1), "block0"});
   for (Tensor& tensor : profile.tensors) tensor.layer += tensor.layer >= 2 ? 1 : 0;
@@ -134,7 +134,7 @@ TEST_CASE("with one expert group everything is as without experts, to the last b
 
 // Two blocks of 10 and 20 per layer on each of two ranks, an exchange of 10 after every pass of a layer: a forward
 // chain of a block takes 2·(10 + 10) = 40, a backward chain 2·(20 + 10) = 60.
-TEST_CASE("no pair ends later than its longer chain and what the other computes and sends") {
+TEST_CASE("no pair ends later than its longer chain plus the computing and sending of the other") {
   for (const char* schedule : {"interleaved", "dualpipe-v"}) {
     Profile profile = with_exchange(blocks(4, 10, 20), 10000);
     profile.tensors.clear();
@@ -158,13 +158,13 @@ TEST_CASE("no pair ends later than its longer chain and what the other computes 
         CHECK(both <= ready + sum);
         CHECK(both - ready >= to_time(60 * us));  // the longer chain by itself
       }
-    // Computing is never faster than alone, and exchange never hides more than all of itself.
+    // Computing is never faster than without exchange, and exchange never hides more than all of itself.
     CHECK(result.metrics.iteration_s >= *result.metrics.lower_bound_s);
     CHECK(result.parallel->exposed_ep_s <= result.parallel->stages[0].exchange_s + 1e-12);
   }
 }
 
-TEST_CASE("what nobody reduces for experts, and what has nothing to overlap, is refused with the remedy") {
+TEST_CASE("plans that do not reduce experts, or have nothing to overlap, are refused with the remedy") {
   const auto refused = [](const Scenario& scenario, const std::string& word) {
     try {
       simulate(scenario);

@@ -25,7 +25,8 @@ double iteration(Scenario scenario, const char* fidelity) {
 }  // namespace
 
 TEST_CASE("on an idle star the fidelities give the same iteration, with stragglers and fusion") {
-  // Blocks go one at a time (window one block), so each collective is alone: equal to a picosecond per round.
+  // Blocks are sent one at a time (window one block), so collectives never share the network: equal to a picosecond per
+  // round.
   Random random(51, 0);
   for (int round = 0; round < 20; ++round)
     for (const auto* strategy : {"wfbp", "optimal-merge", "ddp", "horovod", "us-byte", "p3", "dear"})

@@ -34,7 +34,7 @@ double iteration(const Scenario& scenario) { return simulate(scenario).metrics.i
 
 }  // namespace
 
-TEST_CASE("each collective is launched, and launches hide behind bytes only where several may be in flight") {
+TEST_CASE("each collective is launched, and launches hide behind bytes only if several may be in flight") {
   Scenario scenario = measured(2, "wfbp");
   scenario.options.launch = to_time(500 * micro);
   // B2 ends at 2, B1 at 4; the blocks take 2.5 each, one at a time: 4.5 and 7; F 2: 9.
@@ -74,7 +74,7 @@ TEST_CASE("interference in proportion to the rate of the bytes") {
   CHECK(iteration(scenario) == Approx((4 + 1. / 3 + 4) * 1e-3));
 }
 
-TEST_CASE("interference goes by the bytes on the wire: those of a shard, and of parameters") {
+TEST_CASE("interference depends on the bytes on the wire: those of a shard, and of parameters") {
   // Two layers of 8 MB of gradients, 4 MB of parameters; F and B 4 ms each. In groups of two at 1 ns/B a reduction of
   // 8 MB takes 4 ms and a gather of 4 MB takes 2, both at 2 GB/s; an all-reduce of a shard, 4 MB among two groups,
   // takes 4 ms, at 1 GB/s.
@@ -130,9 +130,9 @@ TEST_CASE("in fluid bytes move round by round, and slow at the rate of their rou
   CHECK_THROWS_AS(iteration(scenario), InputError);
 }
 
-TEST_CASE("what is all overlapped takes as long as the slow-down says") {
-  // One worker class, everything in flight all the time but for the last: fair sharing and serial alike. Layer 2's
-  // block of 100 ms covers B1 = 2 ms, which takes 2.6.
+TEST_CASE("fully overlapped computing takes as long as the slow-down implies") {
+  // One worker class, everything in flight all the time except for the last: the same for fair and serial sharing.
+  // Layer 2's block of 100 ms covers B1 = 2 ms, which takes 2.6.
   for (const Sharing sharing : {Sharing::Serial, Sharing::Fair}) {
     Scenario scenario = measured(2, "wfbp");
     scenario.cluster.network.measured->a = 100e-3;
@@ -145,7 +145,7 @@ TEST_CASE("what is all overlapped takes as long as the slow-down says") {
   }
 }
 
-TEST_CASE("the update is slowed, too; a codec beside the compute stream is not") {
+TEST_CASE("the update is slowed, too; a codec on a separate stream is not") {
   Scenario scenario = measured(2, "bytescheduler");
   scenario.options.strategy.partition = 1'000'000;
   scenario.profile.own().update = to_time(2e-3);
@@ -207,7 +207,7 @@ TEST_CASE("a push, a pull and the sums inside have channels of their own; coloca
   CHECK(iteration(scenario) == Approx(3575 * micro));
 }
 
-TEST_CASE("servers are refused where nobody can say what they cost") {
+TEST_CASE("servers are refused if their cost is unknown") {
   const auto complaint = [](const Scenario& scenario) { return error_place([&] { simulate(scenario); }); };
   Scenario scenario = nodes(1);
   scenario.options.collective.local = false;
@@ -223,7 +223,7 @@ TEST_CASE("servers are refused where nobody can say what they cost") {
   CHECK(complaint(scenario) == "options: local");
 }
 
-TEST_CASE("the events of a network are counted apart from the engine's") {
+TEST_CASE("the events of a network are counted separately from the engine's") {
   Scenario scenario = scenario_of(layers_of_a_megabyte(2), "wfbp", 4, 0.5e-3, 1e-9);
   CHECK(simulate(scenario).metrics.network_events == 0);
   scenario.cluster.network.topology =

@@ -81,7 +81,7 @@ TEST_CASE("frozen layers: only gradients of others are sent") {
   }
 }
 
-TEST_CASE("frozen layers: fsdp2 gathers them where a pass reads them") {
+TEST_CASE("frozen layers: fsdp2 gathers them if a pass reads them") {
   // Gathers of 2 us; G3 waits for the first unit's copy (prefetch=1), and the third unit stays. The second is gathered
   // again after the forward pass, at 7, and reduced; the first has no backward pass, so it is not.
   Scenario scenario = of_layers({true, false, true}, "fsdp2");
@@ -95,9 +95,9 @@ TEST_CASE("frozen layers: fsdp2 gathers them where a pass reads them") {
   CHECK(memory.parts.parameters == (4. * 32'000 + 2. * 64'000) / 4);
   CHECK(memory.parts.gradients == 4. * 32'000 / 4);
   CHECK(memory.parts.optimizer == 8. * 32'000 / 4);
-  // Never three layers at once: the first is freed after F1 for good.
+  // Never three layers simultaneously: the first is freed after F1 for good.
   CHECK(memory.parts.gathered == 2 * 64'000);
-  // Kept after the forward pass: G2 and G3 follow at once, all three layers are there.
+  // Kept after the forward pass: G2 and G3 follow immediately, all three layers are held.
   scenario.options.strategy.fsdp.reshard = Reshard::None;
   CHECK(simulate_priced(scenario, two_us).memory.parts.gathered == 3 * 64'000);
 }
@@ -109,7 +109,7 @@ TEST_CASE("frozen layers: a mixed unit is reduced in part, or as one flat parame
     return scenario;
   };
   CHECK(reduced(plan_of(of_unit("fsdp2"))) == std::map<TensorId, Bytes>{{2, 64'000}});
-  // FSDP1 with use_orig_params=True: the frozen layer of the unit has a gradient, which nobody reads.
+  // FSDP1 with use_orig_params=True: the frozen layer of the unit has a gradient, which is never read.
   for (const char* name : {"fsdp1", "composer"}) {
     const Scenario scenario = of_unit(name);
     CHECK(reduced(plan_of(scenario)) == std::map<TensorId, Bytes>{{1, 64'000}, {2, 64'000}});
@@ -157,7 +157,7 @@ TEST_CASE("frozen layers: an update by layers is of the trained ones") {
   CHECK(updates == 2);
 }
 
-TEST_CASE("frozen layers: any plan covers what is trained, and nothing less does") {
+TEST_CASE("frozen layers: any plan covers all trained parameters, and plans without one are refused") {
   Random random(53, 6);
   for (int round = 0; round < 40; ++round) {
     Profile profile = random_profile(random, 10);
@@ -184,7 +184,7 @@ TEST_CASE("frozen layers: any plan covers what is trained, and nothing less does
   }
 }
 
-TEST_CASE("frozen layers: a plan may send gradients that nobody needs") {
+TEST_CASE("frozen layers: a plan may send unneeded gradients") {
   const Plan whole = plan_of(of_layers({false, false, false}, "ddp"));
   CHECK(!find_plan_error(whole, three_layers({true, false, false})));
 }

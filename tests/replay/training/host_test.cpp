@@ -39,7 +39,7 @@ std::vector<double> durations(const Result& result, Activity kind) {
 
 }  // namespace
 
-TEST_CASE("what a block lacks is added to the last task of its pass") {
+TEST_CASE("the time that a block lacks is added to the last task of its pass") {
   Profile profile = block_and_layer();
   profile.host = {of_ms(2.5), of_ms(4.5), Time(0)};
   // Forward: a 1, b 1 + (2.5 - 2), c 2.5. Backward: c 2 + (4.5 - 2), b 2, a 2 + (4.5 - 4). Together 4 + 1 + 6 + 3 = 14.
@@ -96,7 +96,7 @@ TEST_CASE("the step is a task after the update, which waits for all gradients") 
   }
 }
 
-TEST_CASE("every strategy pays the step: at least, where it hides nothing; at most, where it may hide communication") {
+TEST_CASE("every strategy pays the host's step: at least, if it hides nothing; at most, if it may hide communication") {
   for (const Strategy& strategy : strategies()) {
     Profile profile = block_and_layer();
     profile.update = of_ms(0.5);

@@ -100,7 +100,7 @@ TEST_CASE("messages beyond twenty million at a time are refused, not simulated")
   CHECK(complaint(fluid).empty());
 }
 
-TEST_CASE("hierarchical runs as one group where workers do not fill groups, and says so") {
+TEST_CASE("hierarchical runs as one group if workers do not fill groups, with a note") {
   Scenario scenario = of_messages("hierarchical", 6);  // a fat tree of 4 ports has two hosts at a switch
   scenario.cluster.network.topology = read_topology(Json::parse(
       R"({"kind": "fat-tree", "ports": 4, "link": {"latency": "2 us", "bandwidth": "10 Gbit/s"}})", "topology"));
@@ -111,7 +111,7 @@ TEST_CASE("hierarchical runs as one group where workers do not fill groups, and 
   CHECK_FALSE(job_of(scenario).warning.empty());
 }
 
-TEST_CASE("where no host of a switch has another beside it, placement takes nothing from hierarchical") {
+TEST_CASE("if every host has its own switch, placement does not affect hierarchical") {
   for (const auto& [hosts, said] : {std::pair(1, false), {2, true}}) {
     Scenario scenario = of_messages("hierarchical", 4);
     scenario.cluster.network.topology = read_topology(Json::parse(
@@ -126,7 +126,7 @@ TEST_CASE("where no host of a switch has another beside it, placement takes noth
 }
 
 TEST_CASE("costs that make days of an iteration are a mistaken unit") {
-  // Among four a ring takes six messages: of 2e4 s, 33 hours. For the gradients at once, and for each tensor.
+  // Among four a ring takes six messages: of 2e4 s, 33 hours. For all gradients together, and for each tensor.
   Scenario slow = of_tensors(1, "wfbp");
   slow.cluster.network.alpha = 2e4;
   slow.cluster.network.place = {"cluster.json", "/network"};
@@ -180,7 +180,7 @@ TEST_CASE("messages count once for each way that they take") {
   // 2 · 9,765 · 1,024 = 19,998,720; each part is kept, whatever its way.
   CHECK(refusal("ring", 9'765, "message", parts).empty());
   CHECK(refusal("ring", 9'766, "message", parts) == "command line: --fidelity");
-  // Complete exchanges have a closed form on one way alone: here 2 · 4,000 · 3,999 messages of two ways.
+  // Complete exchanges have a closed form only on a single way: here 2 · 4,000 · 3,999 messages of two ways.
   CHECK(refusal("parameter-server", 4'000, "fluid", R"("d-mod-k")").empty());
   CHECK(refusal("parameter-server", 4'000, "fluid", R"("adaptive")") == "command line: --fidelity");
   // One way each is possible. Beyond 50 million messages it is not: 2 · 5,001 · 5,000.
@@ -199,7 +199,7 @@ TEST_CASE("micro-batches are refused beyond eight million passes, or two million
   CHECK(complaint(scenario) == "command line: --accumulate");
 }
 
-TEST_CASE("ranks exchange in turns only where each has a micro-batch of its own at least") {
+TEST_CASE("ranks exchange in turns only if there are at least as many micro-batches as ranks") {
   const auto complaint_of = [](const char* schedule, const char* batches) {
     Scenario scenario = of_tensors(4, "ddp");
     scenario.workers = scenario.cluster.workers = 2;
@@ -218,7 +218,7 @@ TEST_CASE("ranks exchange in turns only where each has a micro-batch of its own 
   CHECK(complaint_of("interleaved", "4") == "command line: --p2p");
 }
 
-TEST_CASE("what sums in switches needs every link of the tree of each port") {
+TEST_CASE("sums in switches need every link of the tree of each port") {
   const auto complaint_with = [](const char* port) {
     Scenario scenario = of_messages("in-network", 8);
     scenario.fidelity = "fluid";

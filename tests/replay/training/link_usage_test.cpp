@@ -1,4 +1,4 @@
-// The load of each link, by hand.
+// The load of each link, derived by hand.
 #include "sim/replay/training/link_usage.hpp"
 
 #include "tests/catch.hpp"
@@ -118,7 +118,7 @@ TEST_CASE("over an iteration all transfers count") {
   CHECK(error_place([&] { link_usage(closed, 1'000'000, 10e-3, flag); }) == "command line: --links");
 }
 
-TEST_CASE("what layers send counts on the links of the workers that hold them") {
+TEST_CASE("the collectives of layers count on the links of the workers that hold them") {
   // Two layers, whose forward passes sum 1 and 3 MB over two tensor workers, in two micro-batches. A ring of two sends
   // all that it sums once: 2 and 6 MB.
   Scenario scenario = on_a_star();

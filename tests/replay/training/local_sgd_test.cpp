@@ -175,7 +175,7 @@ TEST_CASE("DiLoCo: every order that breaks a need is refused") {
   CHECK(find_plan_error(doubled, scenario.profile)->what == "step 2: byte 0 of 't1' is not averaged, or twice");
 }
 
-TEST_CASE("rounds that cannot be") {
+TEST_CASE("impossible rounds") {
   const auto wrong = [](std::map<std::string, std::string> options) -> std::string {
     try {
       simulate(rounds_of(layers_of_a_step(), "diloco", std::move(options)));

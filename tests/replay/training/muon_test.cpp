@@ -67,7 +67,7 @@ TEST_CASE("Muon: the example in four ways") {
   CHECK(course("ddp", "", 6) == "N1 0-4000 N2 4000-6000");
 }
 
-TEST_CASE("Muon: rounds of all-to-alls overlap with Newton-Schulz unless told not to") {
+TEST_CASE("Muon: rounds of all-to-alls overlap with Newton-Schulz, unless that is switched off") {
   // Three matrices on two ranks: rounds of 2 and 1. The second round brings 500 B to a rank, 0.5 us.
   Scenario scenario = with_muon(matrices_of({4, 2, 3}), "fsdp2", 2, "all-to-all");
   CHECK(course_of(simulate_example(scenario), scenario.profile) ==
@@ -142,7 +142,8 @@ double reference(const std::vector<double>& us, const std::string& spread, std::
     }
     return std::max(stream, lane);
   }
-  // Owned: all matrices are alike in operations, so ranks take turns. Events by time: the lane serves the first ready.
+  // Owned: all matrices need equally many operations, so ranks take turns. Events by time: the lane serves the first
+  // ready.
   struct Step {
     double ready;
     std::size_t order;
@@ -228,7 +229,7 @@ TEST_CASE("Muon: its plans are covered, and those that break a need are not") {
     }
 }
 
-TEST_CASE("Muon: settings that cannot be") {
+TEST_CASE("Muon: impossible settings") {
   const auto wrong = [](const Scenario& scenario) -> std::string {
     try {
       simulate(scenario);

@@ -46,7 +46,7 @@ TEST_CASE("readers and defaults come from the rows of those that read") {
   CHECK(default_of(row("decode_at")) == "arrival; mergecomp: encode");
 }
 
-TEST_CASE("what tune may vary are the options with a range that the planner reads") {
+TEST_CASE("tune may vary the options with a range that the planner reads") {
   const auto names = [](std::string_view strategy) {
     std::vector<std::string_view> all;
     for (const OptionRow* row : tunable_options(find_strategy(strategy, {}))) all.push_back(row->name);

@@ -29,7 +29,7 @@ Scenario piped(const char* strategy, const char* schedule, const char* batches) 
 
 }  // namespace
 
-TEST_CASE("a planner's pipeline is read off its plan, which lacks nothing") {
+TEST_CASE("a pipeline is recovered from its complete plan") {
   for (const char* strategy : {"ddp", "wfbp", "horovod", "megatron", "fsdp2"})
     for (const char* schedule : {"gpipe", "1f1b", "interleaved", "looped-bfs"})
       for (const char* batches : {"2", "4"}) {
@@ -52,7 +52,7 @@ TEST_CASE("a planner's pipeline is read off its plan, which lacks nothing") {
       }
 }
 
-TEST_CASE("a pipeline's plan without one of its transfers, or with one that nothing holds back, is complained of") {
+TEST_CASE("a pipeline's plan with a missing transfer, or a transfer without its gates, is refused") {
   for (const char* strategy : {"ddp", "megatron", "fsdp2"}) {
     Scenario scenario = piped(strategy, "1f1b", "2");
     scenario.options.set("update_barrier", "stage", {"command line", "update_barrier"});  // no rank waits for others

@@ -4,7 +4,7 @@
 
 using namespace allreplay;
 
-TEST_CASE("roles run programs of their own, and wait for each other in what they send together") {
+TEST_CASE("roles run programs of their own, and wait for each other in common transfers") {
   // Worker 0 computes layer 0 (F 1 ms, B 2 ms), worker 1 layer 1 (F 3 ms, B 4 ms). Between a backward and the next
   // forward pass both send a megabyte among themselves: 1 ms at 1 ns/B.
   Profile profile;
@@ -31,13 +31,13 @@ TEST_CASE("roles run programs of their own, and wait for each other in what they
   CHECK(to_seconds(spans[unrolled.transfer(0)].start) == Approx(6e-3));
   CHECK(to_seconds(spans[unrolled.last_work(0)].end) == Approx(8e-3));
   CHECK(to_seconds(spans[unrolled.last_work(1)].end) == Approx(10e-3));
-  // A gate that names one role leaves the other alone: worker 0 need not wait, and runs ahead.
+  // A gate that names one role does not affect the other: worker 0 need not wait, and runs ahead.
   plan.gates.erase(plan.gates.begin() + 1);
   const Result ahead = simulate(scenario, plan);
   CHECK(to_seconds(ahead.episodes.back().timeline.spans[ahead.unrolled.last_work(0)].end) == Approx(3e-3));
 }
 
-TEST_CASE("workers of one role that are slowed alike are one class") {
+TEST_CASE("workers of one role with equal slowdowns are one class") {
   const std::vector<Role> roles{{"first", {}, {0, 1, 2}}, {"second", {}, {3, 4, 5}}};
   const std::vector<WorkerClass> classes = worker_classes({.slow = {{1, 2.0}, {4, 2.0}}}, 6, true, roles);
   REQUIRE(classes.size() == 4);

@@ -15,7 +15,7 @@ TEST_CASE("fsdp2: copies take the compute stream") {
   CHECK(*result.metrics.lower_bound_s / microsecond == Approx(6 + 5));  // five transfers take 5 us
 }
 
-TEST_CASE("fsdp2 in groups: the all-reduces among groups run beside the reductions") {
+TEST_CASE("fsdp2 in groups: all-reduces among groups overlap with the reductions") {
   // Four workers, two in a group: an all-reduce of half the bytes among two takes 1 us.
   Scenario scenario = on_ring(profile_of({{1, 2}, {1, 2}}, 2), "fsdp2", 4);
   scenario.options.strategy.fsdp.reshard = Reshard::None;
@@ -27,7 +27,7 @@ TEST_CASE("fsdp2 in groups: the all-reduces among groups run beside the reductio
   CHECK(*result.metrics.lower_bound_s / microsecond == Approx(7));
 }
 
-TEST_CASE("fsdp2: the last micro-batch alone is reduced, and each gathers anew") {
+TEST_CASE("fsdp2: only the last micro-batch is reduced, and each one gathers again") {
   Scenario scenario = on_ring(profile_of({{1, 2}}), "fsdp2");
   scenario.options.strategy.sharding.accumulate = 2;
   scenario.options.strategy.fsdp.reduce = Reduce::Last;
@@ -93,7 +93,7 @@ TEST_CASE("fsdp1: embedding and head are one unit, which stays until the embeddi
   CHECK(result.memory.peak == 8000 + 4000 + 3000);  // from 7 to 9; then 3000 + 4000
 }
 
-TEST_CASE("zero-1: whole buckets after the backward pass, or beside it") {
+TEST_CASE("zero-1: whole buckets after the backward pass, or overlapping with it") {
   Scenario scenario = on_ring(profile_of({{1, 1}, {1, 1}, {1, 1}}), "zero-1");
   ZeroOptions& zero = scenario.options.strategy.zero;
   zero.reduce_bucket = 500;  // two tensors, in forward order
@@ -130,7 +130,7 @@ TEST_CASE("zero-3: layers are kept, or gathered twice") {
                    "R2 8-9 R1 9-10"});
 }
 
-TEST_CASE("zero-3: what persists is refreshed after the update, and counts whole") {
+TEST_CASE("zero-3: persistent parameters are gathered after the update, and count unsharded") {
   Profile profile = profile_of({{1, 1}, {1, 1}}, 2);
   profile.tensors[0] = {"t1", 500, 2000, 0};
   Scenario scenario = on_ring(profile, "zero-3");
@@ -201,8 +201,8 @@ TEST_CASE("the peak is of the sum, and each part has its own") {
 }
 
 TEST_CASE("gradients of a unit are held from its first backward pass on, of whichever layer") {
-  // Two units of two layers: G1 0-2, F1 F2 2-4 beside G2, F3 F4 4-6, B4 B3 6-10, B2 B1 10-14, R2 10-12, R1 14-16. The
-  // last one's gradients are there from 6 to 12, the first one's from 10 to 16.
+  // Two units of two layers: G1 0-2, F1 F2 2-4 during G2, F3 F4 4-6, B4 B3 6-10, B2 B1 10-14, R2 10-12, R1 14-16. The
+  // last one's gradients are held from 6 to 12, the first one's from 10 to 16.
   Scenario scenario = on_ring(profile_of({{1, 2}, {1, 2}, {1, 2}, {1, 2}}), "fsdp2");
   scenario.options.strategy.fsdp.wrap = {.by = Wrap::By::Size, .size = 2000};
   scenario.options.strategy.fsdp.reshard = Reshard::None;
@@ -211,7 +211,7 @@ TEST_CASE("gradients of a unit are held from its first backward pass on, of whic
   CHECK(result.memory.parts.in_reduction == 4000);
 }
 
-TEST_CASE("what is held in two bytes, and what DeepSpeed's buckets hold") {
+TEST_CASE("memory with two-byte types, and of DeepSpeed's buckets") {
   Scenario scenario = on_ring(with_element_bytes(profile_of({{1, 1}, {1, 1}}), 2, 2), "zero-1");
   ZeroOptions& zero = scenario.options.strategy.zero;
   zero.reduce_bucket = 300;
@@ -235,7 +235,7 @@ TEST_CASE("what is held in two bytes, and what DeepSpeed's buckets hold") {
   CHECK(simulate(scenario).memory.parts.parameters == 1000);  // fp32 shards
 }
 
-TEST_CASE("memory: what the optimizer's step takes, and when") {
+TEST_CASE("memory: amount and time of the optimizer step's buffers") {
   // Two layers of 250 elements each, two workers. Times play no part: also an update that takes none has temporaries.
   const auto memory = [](std::string_view strategy, Bytes element, const auto& change, const char* framework = "none",
                          double update = 0) {

@@ -216,7 +216,7 @@ TEST_CASE("copies of every gather and every reduction, at their rate") {
   }
 }
 
-TEST_CASE("without computing an iteration is the chain of its transfers, where they share a lane") {
+TEST_CASE("without computing, an iteration is the chain of its transfers if they share a lane") {
   Random random(203, 0);
   for (int round = 0; round < 60; ++round)
     for (const char* strategy : {"fsdp2", "fsdp1", "simple-fsdp", "zero-1", "zero-2", "megatron-fsdp"}) {
@@ -268,7 +268,7 @@ TEST_CASE("every byte is reduced once in each micro-batch that reduces, and gath
         REQUIRE(count(shards) == (shares_outer_optimizer(options, strategy) && batch == 0 ? count(gathered) : 0));
         if (strategy == "megatron-fsdp") REQUIRE(count(gathered) == 2);
         if (among(strategy, {"fsdp2", "fsdp1", "simple-fsdp"})) {
-          // Twice where the unit is freed between; fsdp1's root is not.
+          // Twice if the unit is freed in between; fsdp1's root is not.
           const std::vector<Unit> units = units_of(scenario.profile, options.fsdp.wrap);
           const bool last = tensor.layer >= units.back().first;
           const auto unit =
@@ -293,7 +293,7 @@ TEST_CASE("every byte is reduced once in each micro-batch that reduces, and gath
   });
 }
 
-TEST_CASE("nothing is reduced before it is made, or computed with before it is there") {
+TEST_CASE("gradients are reduced after they are computed, and parameters used after they are gathered") {
   for_all(205, 30, [](Scenario& scenario, std::string_view strategy) {
     const Result result = simulate(scenario);
     const Plan& plan = result.plan;
@@ -333,7 +333,7 @@ TEST_CASE("nothing is reduced before it is made, or computed with before it is t
   });
 }
 
-TEST_CASE("the update comes after all reductions, and gathers of what it made after it") {
+TEST_CASE("the update comes after all reductions, and gathers of updated parameters after it") {
   for_all(206, 30, [](Scenario& scenario, std::string_view) {
     const Result result = simulate(scenario);
     const Plan& plan = result.plan;
@@ -368,7 +368,7 @@ TEST_CASE("one worker communicates nothing") {
   });
 }
 
-TEST_CASE("groups of all workers are no groups, and groups of one are plain data parallelism's bytes") {
+TEST_CASE("groups of all workers equal no groups, and groups of one send the bytes of plain data parallelism") {
   for_all(208, 20, [](Scenario& scenario, std::string_view) {
     ShardingConfig& step = scenario.options.strategy.sharding;
     if (step.shard_group == 0) return;
@@ -423,7 +423,7 @@ TEST_CASE("stage 1 without an update is the split plan under the same barrier") 
   }
 }
 
-TEST_CASE("memory: the peak is between what stands and the sum of the peaks") {
+TEST_CASE("memory: the peak is between the standing memory and the sum of the parts' peaks") {
   for_all(211, 40, [](Scenario& scenario, std::string_view strategy) {
     const MemoryUse memory = simulate(scenario).memory;
     const MemoryParts& parts = memory.parts;
@@ -445,7 +445,7 @@ TEST_CASE("memory: the peak is between what stands and the sum of the peaks") {
   });
 }
 
-TEST_CASE("an iteration is never shorter than its bound, nor than what crosses the network") {
+TEST_CASE("an iteration is never shorter than its bound, nor than its network time") {
   for_all(212, 60, [](Scenario& scenario, std::string_view) {
     const Result result = simulate(scenario);
     const double rounding = 1e-12 * static_cast<double>(result.plan.transfers.size() + 1);

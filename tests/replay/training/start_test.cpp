@@ -24,7 +24,7 @@ Scenario on_topology(Profile profile, std::string_view strategy, std::int64_t wo
   return scenario;
 }
 
-// Nothing but start-ups of so many seconds counts.
+// Only start-ups, of the given seconds, take time.
 Scenario on_idle_star(Profile profile, std::string_view strategy, std::int64_t workers, const char* collective,
                       double alpha) {
   const std::string star = R"({"kind": "star", "link": {"latency": "0 s", "bandwidth": "1e15 B/s"}})";
@@ -58,7 +58,7 @@ void check_span(const Result& result, std::size_t transfer, double start, double
 
 }  // namespace
 
-TEST_CASE("a straggler at the leaf of a tree: the others are through when it comes") {
+TEST_CASE("a straggler at the leaf of a tree: the others have finished when it starts") {
   // Four workers, a binomial tree of 4 start-ups of 0.25 ms; rank 1, a leaf under the root, takes twice as long: F 6,
   // B2 6, B1 8 ms against 3, 3, 4. Let all start F together, when block 1 is done.
   Scenario scenario = on_idle_star(layers({{1, 4}, {2, 3}}), "wfbp", 4, "binary-tree", 0.25e-3);
@@ -66,8 +66,9 @@ TEST_CASE("a straggler at the leaf of a tree: the others are through when it com
   // Together, block 2 starts at 12 and block 1 at 20, and each takes 1 ms: F again at 21.
   const Result together = with(scenario, Start::Together);
   CHECK(together.metrics.iteration_s == Approx(21e-3));
-  // ScenarioLabels, block 2 starts at 6. Rank 1 joins at 12, and three steps are left, 1 → 0, 0 → 2, 0 → 1 beside 2 →
-  // 3: until 12.75. Then block 1 starts, which the others have ready since 10; rank 1 joins at 20: F again at 20.75.
+  // With per-rank starts, block 2 starts at 6. Rank 1 joins at 12, and three steps are left, 1 → 0, 0 → 2, and 0 → 1
+  // together with 2 → 3: until 12.75. Then block 1 starts, for which the others are ready since 10; rank 1 joins at 20:
+  // F again at 20.75.
   const Result per_rank_start = with(scenario, Start::Ranks);
   CHECK(per_rank_start.metrics.iteration_s == Approx(20.75e-3));
   CHECK(per_rank_start.metrics.comm_busy_s == Approx(14.75e-3));
@@ -76,9 +77,9 @@ TEST_CASE("a straggler at the leaf of a tree: the others are through when it com
   check_span(per_rank_start, 1, 9.75, 17.75);
 }
 
-TEST_CASE("a straggler in a ring: nobody gains") {
-  // The same four, as a ring of 6 start-ups: the straggler's slice goes around once to be summed and once to be known,
-  // so that all 6 follow its start, 1 ms. Twelve, thirteen; twenty, twenty-one.
+TEST_CASE("a straggler in a ring: no rank gains") {
+  // The same four, as a ring of 6 start-ups: the straggler's slice makes one round to be summed and one to be
+  // distributed, so that all 6 follow its start, 1 ms. Twelve, thirteen; twenty, twenty-one.
   Scenario scenario = on_idle_star(layers({{1, 4}, {2, 3}}), "wfbp", 4, "ring", 1e-3 / 6);
   scenario.stragglers.slow = {{1, 2}};
   CHECK(with(scenario, Start::Together).metrics.iteration_s == Approx(21e-3));
@@ -95,13 +96,13 @@ TEST_CASE("by priority, an urgent block can hold the window for a straggler, and
   scenario.options.strategy.credit = {.count = 1};
   scenario.stragglers.slow = {{1, 4}};
   CHECK(with(scenario, Start::Together).metrics.iteration_s == Approx(21.8e-3));
-  // ScenarioLabels, worker 0 has all blocks ready before the straggler's B3. When block 3 is done, at 5, block 1 goes
-  // before block 2, as the more urgent, and waits for the straggler until 12; block 2 follows 13-14, and F2 waits for
-  // it: 22.
+  // With per-rank starts, worker 0 has all blocks ready before the straggler's B3. When block 3 is done, at 5, block 1
+  // goes before block 2, as the more urgent, and waits for the straggler until 12; block 2 follows 13-14, and F2 waits
+  // for it: 22.
   CHECK(with(scenario, Start::Ranks).metrics.iteration_s == Approx(22e-3));
 }
 
-TEST_CASE("whoever starts when: all bytes of a call pass its busiest link") {
+TEST_CASE("for any start times, all bytes of a call pass its busiest link") {
   // Two workers, a ring: each sends as much as there is, 1.25 and 2.5 MB at 1.25 GB/s: 1 and 2 ms. Computing takes
   // less.
   Profile profile = layers({{0.1, 0.1}, {0.1, 0.1}});
@@ -121,7 +122,7 @@ TEST_CASE("each rank launches for itself, when it is there") {
   CHECK(with(scenario, Start::Ranks).metrics.iteration_s == Approx(21.25e-3));
 }
 
-TEST_CASE("where nobody is late, ranks start together") {
+TEST_CASE("without late ranks, ranks start together") {
   // Real profiles under all strategies agree to the last bit in all that is measured.
   int compared = 0;
   for (const char* name : {"resnet50_p100_b64", "vgg16_p100_b64"}) {
@@ -143,7 +144,7 @@ TEST_CASE("where nobody is late, ranks start together") {
   CHECK(compared > 20);
 }
 
-TEST_CASE("workers that are alike and kept apart start together, too") {
+TEST_CASE("equal workers in separate classes start together, too") {
   // Each is a party of its own then, and every message is simulated.
   Random random(41, 0);
   for (const Strategy& strategy : strategies()) {
@@ -198,7 +199,7 @@ void check_transfers(const Result& result) {
       REQUIRE(spans[id].end <= (u.labels[next].kind == Activity::Transfer ? spans[next].end : spans[next].start));
     }
     if (label.kind != Activity::Arrival) continue;
-    // Whoever arrives last: the transfer ends after it.
+    // The transfer ends after the last arrival, whichever that is.
     REQUIRE(spans[id].start == spans[id].ready);
     REQUIRE(spans[id].end == spans[id].start);
     REQUIRE(spans[id].end <= spans[u.transfer(label.item)].end);
@@ -213,7 +214,7 @@ void check_transfers(const Result& result) {
 
 }  // namespace
 
-TEST_CASE("every strategy starts its transfers apart, in order, and no faster than can be") {
+TEST_CASE("with per-rank starts every strategy keeps the order of transfers, and is no faster than possible") {
   Random random(42, 0);
   int per_rank_start = 0, sooner = 0;
   for (int round = 0; round < 6; ++round)
@@ -235,7 +236,7 @@ TEST_CASE("every strategy starts its transfers apart, in order, and no faster th
   CHECK(sooner > 0);
 }
 
-TEST_CASE("the same again, and the same for workers that are kept apart") {
+TEST_CASE("repeated runs, and runs with equal workers in separate classes, give the same result") {
   Random random(43, 0);
   for (int round = 0; round < 2; ++round)
     for (const Strategy& strategy : strategies()) {
@@ -259,7 +260,7 @@ TEST_CASE("the same again, and the same for workers that are kept apart") {
 
 // On a star a ring's ranks each have their links to themselves: a transfer's end is a maximum of sums of its ranks'
 // starts and fixed times, and so is an iteration's where transfers go one by one, in an order in which all come.
-TEST_CASE("one by one and in order, rings on a star never lose by starting apart") {
+TEST_CASE("one at a time and in order, rings on a star never lose by per-rank starts") {
   Random random(44, 0);
   for (int round = 0; round < 10; ++round)
     for (const char* strategy : {"wfbp", "s-sgd", "sync-easgd", "mg-wfbp", "ddp", "mergecomp", "optimal-merge"}) {
@@ -273,7 +274,7 @@ TEST_CASE("one by one and in order, rings on a star never lose by starting apart
     }
 }
 
-TEST_CASE("only messages know of ranks that start apart") {
+TEST_CASE("only the fidelity message supports per-rank starts") {
   Scenario scenario = on_topology(layers({{1, 1}}), "wfbp", 4, ten_gigabit_star, "ring", 0);
   scenario.options.set("start", "ranks", {"command line", "--option"});
   CHECK(scenario.options.start == Start::Ranks);

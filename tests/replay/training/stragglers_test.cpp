@@ -16,7 +16,7 @@ Profile two_layers() {
 
 }  // namespace
 
-TEST_CASE("a slowed worker delays every collective by what it should") {
+TEST_CASE("a slowed worker delays every collective by the expected time") {
   // Unslowed: B2 3, B1 7, block 2 at 3-4, block 1 at 7-8, F 3: 11 ms.
   Scenario scenario = scenario_of(two_layers(), "wfbp", 4, 1e-3 / 6, 0);
   CHECK(simulate(scenario).metrics.iteration_s == Approx(11e-3));
@@ -33,7 +33,7 @@ TEST_CASE("a slowed worker delays every collective by what it should") {
   CHECK(*slow.metrics.lower_bound_s == Approx(16e-3));
 }
 
-TEST_CASE("the cost of stragglers is a part of its own: the others are those of workers that nothing slows") {
+TEST_CASE("the cost of stragglers is a separate part: the others are those of workers without slowdown") {
   Random random(35, 0);
   const std::vector<std::string> names = names_of_all_strategies();
   for (int round = 0; round < 60; ++round) {
@@ -102,7 +102,7 @@ TEST_CASE("jitter costs time, is reproducible, and respects the bound") {
 }
 
 // If something may slow compute, even by nothing, each worker has a stream of its own; otherwise one batch serves all.
-TEST_CASE("a crew of workers does what each of them does on a stream of its own") {
+TEST_CASE("batched workers give the same result as a stream for each") {
   Random random(23, 0);
   int transfers = 0;
   for (const char* strategy : {"s-sgd", "wfbp", "mg-wfbp", "ddp", "horovod", "bytescheduler", "us-byte", "p3", "dear",

@@ -74,7 +74,7 @@ void require_equal(const Shape& shape, std::string_view collective, const Call& 
 
 }  // namespace
 
-TEST_CASE("closed forms on two levels are what the rounds take on rails, without start-ups") {
+TEST_CASE("closed forms on two levels equal the rounds on rails, without start-ups") {
   std::vector<Shape> shapes;
   for (const auto& [workers, node, rails] : {std::tuple{16, 4, 4},
                                              {16, 4, 2},
@@ -174,7 +174,7 @@ TEST_CASE("nodes imply a topology of kind rail, and measurements none") {
   CHECK(error_place([&] { detailed("fluid", wireless, "ring"); }) == "c.json: /network/beta");
 }
 
-TEST_CASE("what two levels cannot do is refused in every fidelity alike") {
+TEST_CASE("settings that two levels do not support are refused in every fidelity") {
   const auto complaint = [](std::string_view fidelity, const Shape& shape, std::string_view collective) {
     return error_place([&] {
       Scenario scenario = on_nodes(shape, collective);

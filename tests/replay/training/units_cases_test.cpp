@@ -132,7 +132,7 @@ TEST_CASE("megatron-fsdp whose groups share the optimizer: shards gathered befor
   CHECK(every.lane("replicate") == "O1 O2 O3 O3' O2' O1' S3 S2 S1 S3/2 S2/2 S1/2");
 }
 
-TEST_CASE("megatron-fsdp: reductions run beside the next micro-batch, unless each is synchronised") {
+TEST_CASE("megatron-fsdp: reductions overlap with the next micro-batch, unless each is synchronised") {
   Scenario scenario = on_ring(profile_of({{1, 2}}), "megatron-fsdp");
   scenario.options.strategy.sharding.accumulate = 2;
   scenario.options.set("lanes", "separate", {});
@@ -142,7 +142,7 @@ TEST_CASE("megatron-fsdp: reductions run beside the next micro-batch, unless eac
   check(scenario, {12, 6, "G1 0-1 F1 1-2 G1' 2-3 B1 3-5 R1 5-6 G1/2 6-7 F1/2 7-8 G1'/2 8-9 B1/2 9-11 R1/2 11-12"});
 }
 
-TEST_CASE("megatron-fsdp: embedding and head are no units, and stay until the update") {
+TEST_CASE("megatron-fsdp: embedding and head are not units, and stay until the update") {
   Profile profile = profile_of({{1, 1}, {1, 2}, {1, 2}, {1, 1}});
   const char* names[] = {"embed", "h.0", "h.1", "head"};
   for (LayerId layer = 0; layer < 4; ++layer) profile.layers[layer].group = names[layer];

@@ -53,7 +53,7 @@ TEST_CASE("alpha and beta by the algorithm's coefficients") {
   CHECK(calibrate(log_of(law), trees).beta == Approx(1e-9).epsilon(1e-9));
 }
 
-TEST_CASE("what was fitted prices as it was measured") {
+TEST_CASE("fitted constants reproduce the measured times") {
   for (const Algorithm& algorithm : algorithms()) {
     if (algorithm.operation != CollectiveOp::AllReduce || !algorithm.coefficients) continue;
     const Calibration fitted = calibrate(log_of(law, 16), as(algorithm.name));
@@ -68,7 +68,7 @@ TEST_CASE("what was fitted prices as it was measured") {
 TEST_CASE("the log's benchmark decides which collectives there may be") {
   CHECK(calibrate(log_of(law), as("")).algorithm->name == "ring");
   const MeasurementLog gathered = log_of(law, 8, "all_gather_perf");
-  // nccl-tests' size is that of all eight payloads; ours is one: T = 140 us + 2 ns/B · 8 · payload.
+  // nccl-tests' size is the sum of all eight payloads; ours is one: T = 140 us + 2 ns/B · 8 · payload.
   const Calibration fitted = calibrate(gathered, as(""));
   CHECK(fitted.algorithm->name == "all-gather");
   CHECK(fitted.line.b == Approx(16e-9).epsilon(1e-9));
@@ -76,7 +76,7 @@ TEST_CASE("the log's benchmark decides which collectives there may be") {
   CHECK(error_place([&] { calibrate(gathered, as("ring")); }) == "c: --collective");
 }
 
-TEST_CASE("a range of sizes, and what is left of it") {
+TEST_CASE("a range of sizes, and the rows that remain") {
   const auto two = [](Bytes m) { return m <= 65536 ? 1e-6 + 2e-9 * static_cast<double>(m) : law(m); };
   CalibrationRequest request = as("ring");
   request.from = 131072;
@@ -128,7 +128,7 @@ TEST_CASE("the median of two errors is the middle between them") {
   CHECK(last.line_worst == Approx(std::max(one, other)));
 }
 
-TEST_CASE("constants that no such link can have are warned of") {
+TEST_CASE("constants that are impossible for the link cause a warning") {
   CalibrationRequest request = as("ring");
   request.line_rate = 1.25e9;  // 0.8 ns/B; the ring's β is 1.143
   CHECK(calibrate(log_of(law), request).warnings.empty());
@@ -137,7 +137,7 @@ TEST_CASE("constants that no such link can have are warned of") {
   CHECK(calibrate(log_of([](Bytes) { return 1e-3; }), as("ring")).warnings.size() == 1);
 }
 
-TEST_CASE("gamma may not exceed what b leaves for it; servers not the workers") {
+TEST_CASE("gamma must not exceed its part of b, nor servers the workers") {
   CalibrationRequest request = as("ring");
   request.gamma = 3e-9;  // 7/8·3 > 2
   CHECK(error_place([&] { calibrate(log_of(law), request); }) == "c: --gamma");

@@ -108,7 +108,7 @@ const std::string two_layers = "a,250000,1000,2000\nb,250000,1000,2000\n";
 
 }  // namespace
 
-TEST_CASE("without noise every made-up truth comes back, or is said to be hidden by others") {
+TEST_CASE("without noise all constants are recovered, or reported as hidden by others") {
   int hidden = 0;
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     MadeUp made = random_fit(seed);
@@ -135,7 +135,7 @@ TEST_CASE("a start at a third of the truth is as good as any") {
   CHECK(found.fitted[1].value == Approx(1e-9).epsilon(1e-6));
 }
 
-TEST_CASE("a constant that is not there is 0, and the other is fitted beside that") {
+TEST_CASE("an absent constant is 0, and the other is fitted with it") {
   // No start-ups: among 4 sync-easgd sends 2 MB in 6·alpha + 3 MB·beta, s-sgd twice 1 MB in 12·alpha + 3 MB·beta.
   const std::vector<std::string> rows{"4,sync-easgd,iteration", "4,s-sgd,iteration", "8,s-sgd,iteration"};
   MadeUp made(two_layers, R"("alpha": "100 us", "beta": "3 ns/B")", rows, {A, B}, {{A, 0}, {B, 1e-9}});
@@ -172,7 +172,7 @@ TEST_CASE("the ranks of a farm fit as one process does") {
   CHECK(there.points[3].predicted.value == here.points[3].predicted.value);
 }
 
-TEST_CASE("what leaves no trace stays the file's, and the other is fitted beside that") {
+TEST_CASE("a constant without effect keeps the file's value, and the other is fitted with it") {
   // Behind a lead of 3 ms b's 1 MB of 6·alpha + 1.5 MB·beta = 2.1 ms is hidden; so is a launch of 20 us. The update is
   // not: 1 ms of it comes back.
   const std::string b_alone = "a,0,1000,2000\nb,250000,1000,2000\n";
@@ -187,7 +187,7 @@ TEST_CASE("what leaves no trace stays the file's, and the other is fitted beside
 }
 
 TEST_CASE("constants that make up for each other are said to") {
-  // Rows of one collective of one size among as many workers see 6·alpha + 3 MB·beta alone, whatever the two are.
+  // Rows of one collective of one size among equally many workers see only 6·alpha + 3 MB·beta, whatever the two are.
   const std::vector<std::string> rows{"4,sync-easgd,iteration", "4,sync-easgd,iteration", "4,sync-easgd,"};
   MadeUp made(two_layers, R"("alpha": "50 us", "beta": "3 ns/B")", rows, {A, B}, {{A, 100e-6}, {B, 1e-9}});
   const Validation found = made.validated();
@@ -202,8 +202,10 @@ TEST_CASE("constants that make up for each other are said to") {
   CHECK(squares_of_fit(found) < 1e-10);
 }
 
-TEST_CASE("with as many rows as constants, what moves a row by less than a thousandth is not said to be known") {
-  // 12 start-ups of 1 ns beside 9 ms.
+TEST_CASE(
+    "with as many rows as constants, a constant that changes a row by less than a thousandth is not reported as "
+    "known") {
+  // 12 start-ups of 1 ns, compared with 9 ms.
   MadeUp made(two_layers, R"("alpha": "1 ns", "beta": "1 ns/B")", {"4,sync-easgd,", "4,s-sgd,"}, {A, B},
               {{A, 1e-9}, {B, 1e-9}});
   const Validation found = made.validated();
@@ -211,7 +213,7 @@ TEST_CASE("with as many rows as constants, what moves a row by less than a thous
   CHECK(found.fitted[1].known);
 }
 
-TEST_CASE("the host's floor and its part of a step: told apart by the number of micro-batches alone") {
+TEST_CASE("the host's floor and its part of a step are distinguished only by the number of micro-batches") {
   // The host makes 3 and 6 ms of 1 and 2: K micro-batches take 9K ms, and the step 4 ms more.
   const OwnFolder folder;
   folder.write("p.csv", "layer,params,forward_us,backward_us\na,1000,1000,2000\n");

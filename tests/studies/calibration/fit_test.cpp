@@ -43,10 +43,10 @@ TEST_CASE("exact times give the exact line") {
 }
 
 TEST_CASE("a line comes out of noise and outliers within its standard error") {
-  // Relative errors of the design: rows (1/f, M/f) with f = a + b·M, σ the noise. The least-squares covariance is
-  // σ² (XᵀX)⁻¹; Huber's estimate needs 1/0.95 of that, and outliers in a share ε of the rows, all on one side, move
-  // each row's error by at most 1.345·σ: a shift of at most ε/(1 − ε)·1.345·σ/0.82 of T, since 82 % of the rows lie
-  // within 1.345 σ and pull back. T's shift moves a and b alike. Five standard deviations: 1 in 1.7 million.
+  // Relative errors of the design: rows (1/f, M/f) with f = a + b·M, σ the noise. The least-squares covariance is σ²
+  // (XᵀX)⁻¹; Huber's estimate needs 1/0.95 of that, and outliers in a share ε of the rows, all on one side, move each
+  // row's error by at most 1.345·σ: a shift of at most ε/(1 − ε)·1.345·σ/0.82 of T, since 82 % of the rows lie within
+  // 1.345 σ and pull back. T's shift moves a and b equally. Five standard deviations: 1 in 1.7 million.
   const double a = 50e-6, b = 1e-9;
   std::vector<Bytes> sizes;
   for (double size = 8; size < 256e6; size *= 1.1) sizes.push_back(static_cast<Bytes>(size));
@@ -150,7 +150,7 @@ TEST_CASE("one line is one piece, whatever the noise and the outliers") {
       });
       cut += fit_table(points).pieces.size() > 1;
     }
-    // The noise is itself estimated, from 24 errors: a log in fifty or so makes it half of what it is.
+    // The noise is itself estimated, from 24 errors: in about one log of fifty the estimate is half of the true noise.
     CAPTURE(noise, cut);
     CHECK(cut <= (noise > 0.01 ? 4 : 0));
   }

@@ -29,7 +29,7 @@ Cluster written(const Calibration& fitted, bool table) {
 
 }  // namespace
 
-TEST_CASE("the cluster file says what was fitted, to the last bit that matters") {
+TEST_CASE("the cluster file has the fitted constants, to the last bit that matters") {
   const Calibration fitted = fitted_log("ring", 0.1e-9);
   const Cluster line = written(fitted, false);
   CHECK(line.name == "mine");
@@ -47,7 +47,7 @@ TEST_CASE("the cluster file says what was fitted, to the last bit that matters")
     CHECK(to_seconds(cost(bytes)) == Approx(two_pieces(bytes)).epsilon(1e-8));
 }
 
-TEST_CASE("what a cluster file cannot hold") {
+TEST_CASE("fits that a cluster file cannot express") {
   CalibrationRequest request;
   const SourceLocation place{"c", "--cluster-out"};
   const auto level = [](Bytes) { return 1e-3; };

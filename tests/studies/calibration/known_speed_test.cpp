@@ -31,14 +31,14 @@ Scenario pair_of(std::string_view strategy = "wfbp") {
   return scenario_of(one_layer(), strategy, 2, 0.5 * ms, 1 * ms / 4000);
 }
 
-// The speed of a worker that takes so many ms for `count` micro-batches.
+// The speed of a worker that takes `ms` milliseconds for `count` micro-batches.
 KnownSpeed speed(double iteration_ms, double count = 1) {
   return {count * batch / (iteration_ms * ms), 1, "samples/s", {"command line", "--samples-per-second"}};
 }
 
 }  // namespace
 
-TEST_CASE("computing takes what communication and update leave of the iteration") {
+TEST_CASE("computing takes the rest of the iteration after communication and update") {
   const AtSpeed found = at_speed(pair_of(), speed(9));  // 3x + 3 = 9
   CHECK(found.factor == Approx(2).epsilon(1e-8));
   CHECK(found.outcome.result.metrics.iteration_s == Approx(9 * ms).epsilon(1e-8));
@@ -47,7 +47,7 @@ TEST_CASE("computing takes what communication and update leave of the iteration"
         Approx(speed(9).value).epsilon(1e-8));
 }
 
-TEST_CASE("one worker has compute and update alone") {
+TEST_CASE("one worker has only compute and update") {
   CHECK(at_speed(scenario_of(one_layer(), "wfbp", 1, 1, 1), speed(7)).factor == Approx(2).epsilon(1e-8));  // 3x + 1 = 7
 }
 
@@ -57,13 +57,13 @@ TEST_CASE("micro-batches are computed one after another, and reduced once") {
   CHECK(at_speed(four, speed(27, 4)).factor == Approx(2).epsilon(1e-8));  // 4·3x + 3 = 27
 }
 
-TEST_CASE("workers that all are faster than the profile says") {
+TEST_CASE("workers that are all faster than the profile") {
   Scenario fast = pair_of();
   fast.stragglers.slow = {{0, 0.5}, {1, 0.5}};
   CHECK(at_speed(fast, speed(9)).factor == Approx(13.0 / 3).epsilon(1e-8));  // 1.5x + 2 + 0.5 = 9
 }
 
-TEST_CASE("what communication alone does not allow is refused, with the limit") {
+TEST_CASE("speeds that communication makes impossible are refused, with the limit") {
   // 2667 = 8 / 3 ms: of T and U.
   CHECK(error_place([&] { at_speed(pair_of(), speed(2.5)); }) == "command line: --samples-per-second");
   CHECK(error_place([&] { at_speed(scenario_of(one_layer(), "wfbp", 1, 1, 1), speed(0.8)); }) ==
@@ -72,7 +72,7 @@ TEST_CASE("what communication alone does not allow is refused, with the limit") 
   CHECK(error_place([&] { at_speed(pair_of(), speed(2e9)); }) == "command line: --samples-per-second");
 }
 
-TEST_CASE("of a speed in a gap, where the plan changes, the nearest is taken") {
+TEST_CASE("if a speed is in a gap, since the plan changes there, the nearest one is used") {
   // Horovod sends at the first millisecond at which the gradient is there: ⌈2x⌉ + T + U + x ms. Up to x = 1 that is
   // at most 6 ms, from there on more than 7: 8 samples take 1333 and 1143 a second. 6.7 ms are 1194 a second.
   Scenario scenario = pair_of("horovod");
@@ -86,7 +86,7 @@ TEST_CASE("of a speed in a gap, where the plan changes, the nearest is taken") {
   CHECK(exact.note.empty());
 }
 
-TEST_CASE("what any strategy makes of a profile comes back") {
+TEST_CASE("the known speed is recovered for every strategy") {
   Profile profile;
   profile.name = "three";
   profile.batch_size = 8;
@@ -110,7 +110,7 @@ TEST_CASE("what any strategy makes of a profile comes back") {
 
 namespace {
 
-// So many samples on one worker: b and 2b ms at the rate of the profile, an update of 1 ms.
+// The given number of samples on one worker: b and 2b ms at the rate of the profile, an update of 1 ms.
 MeasuredSetting samples(double count, double iteration_ms) {
   Profile profile = one_layer();
   profile.batch_size = static_cast<std::int64_t>(count);
@@ -137,7 +137,7 @@ TEST_CASE("two speeds give the rate and the host's floor") {
   CHECK(to_seconds(again.floor) == Approx(3 * ms).epsilon(1e-4));
 }
 
-TEST_CASE("speeds that one rate explains leave the host no time") {
+TEST_CASE("if one rate explains all speeds, the host's floor is zero") {
   const std::vector<MeasuredSetting> two{samples(1, 7), samples(4, 25)};  // 2 + 4 + 1 and 8 + 16 + 1
   const RateAndFloor found = rate_and_floor(two);
   CHECK(found.floor == Time(0));
@@ -151,11 +151,11 @@ TEST_CASE("speeds that one rate explains leave the host no time") {
   CHECK(between.errors[1] < 0);
 }
 
-TEST_CASE("the starts of kernels and the host's floors stay what they are") {
+TEST_CASE("the starts of kernels and the host's floors are not scaled") {
   // 0.25 and 0.5 ms of a layer's 1 and 2 ms are starts: x(0.75 + 1.5) + 0.75 + 1 = 6.25 has x = 2.
   const std::vector<LayerStarts> starts{{to_time(0.25 * ms), to_time(0.5 * ms), Time(0)}};
   CHECK(at_speed(scenario_of(one_layer(), "wfbp", 1, 1, 1), speed(6.25), starts).factor == Approx(2).epsilon(1e-8));
-  // Forward at least 3 ms: 3 + 2x + 1 = 8 has x = 2, at which forward alone would take 2 ms.
+  // Forward at least 3 ms: 3 + 2x + 1 = 8 has x = 2, at which forward without the floor would take 2 ms.
   Profile waiting = one_layer();
   waiting.host = {to_time(3 * ms), Time(0), Time(0)};
   CHECK(at_speed(scenario_of(waiting, "wfbp", 1, 1, 1), speed(8)).factor == Approx(2).epsilon(1e-8));

@@ -24,7 +24,7 @@ TEST_CASE("the bottom of a curved valley is found") {
   CHECK(found.squares < 1e-12);
 }
 
-TEST_CASE("numbers end at 0, and leave it where that is better") {
+TEST_CASE("numbers are bounded by 0, and leave the bound if that is better") {
   // x + y = 1 and x - y = 2: y would be -0.5. At y = 0 the least of (x - 1)² + (x - 2)² is at 1.5, and 2·0.5² is left.
   const auto lines = [](const Numbers& at) { return Numbers{at[0] + at[1] - 1, at[0] - at[1] - 2}; };
   for (const Numbers& start : {Numbers{1, 1}, Numbers{0, 3}, Numbers{10, 0.1}}) {
@@ -37,7 +37,7 @@ TEST_CASE("numbers end at 0, and leave it where that is better") {
   CHECK(least_squares(away, {{0, 0}}).at[1] == Approx(3));
 }
 
-TEST_CASE("where one start sees nothing, another helps") {
+TEST_CASE("if one start point is flat, another one helps") {
   // Flat below 2 in x, as what hides behind something longer is; the answer is x = 3.
   const auto hidden = [](const Numbers& at) { return Numbers{std::max(at[0], 2.0) - 3, at[1] - 1}; };
   CHECK(least_squares(hidden, from_one).squares == Approx(1));
@@ -45,15 +45,15 @@ TEST_CASE("where one start sees nothing, another helps") {
   CHECK(found.at[0] == Approx(3));
 }
 
-TEST_CASE("what residuals do not tell") {
+TEST_CASE("directions that residuals do not determine") {
   // By doubling, x moves the residuals by 2·ln 2 at x = 2, far more than a noise of 0.01; y, the third, by nothing.
   const auto one = [](const Numbers& at) { return Numbers{at[0], at[0]}; };
   auto open = undetermined_shares([&](const Numbers& at) { return one({at[0]}); }, {2, 1}, 0.01);
   CHECK(open[0][0] == Approx(0).margin(1e-9));
   CHECK(open[1][1] == Approx(1));
   CHECK(open[0][1] == Approx(0).margin(1e-9));
-  // Only the sum is seen: with x = y, one up by a part and the other down by it, the direction (1, -1)/√2, whose
-  // projection is ½ on the diagonal and -½ beside it.
+  // Only the sum is determined: with x = y, one up by a part and the other down by it, the direction (1, -1)/√2, whose
+  // projection is ½ on the diagonal and -½ off it.
   open = undetermined_shares(
       [](const Numbers& at) {
         return Numbers{at[0] + at[1], 2 * (at[0] + at[1])};
@@ -61,11 +61,11 @@ TEST_CASE("what residuals do not tell") {
       {1, 1}, 0.01);
   CHECK(open[0][0] == Approx(0.5).epsilon(1e-3));
   CHECK(open[0][1] == Approx(-0.5).epsilon(1e-3));
-  // A difference of a millionth can be told from the sum if the noise is smaller, and not if it is larger.
+  // A difference of a millionth is distinguishable from the sum if the noise is smaller, and not if it is larger.
   const auto nearly = [](const Numbers& at) { return Numbers{at[0] + at[1], at[0] + (1 + 1e-6) * at[1]}; };
   CHECK(undetermined_shares(nearly, {1, 1}, 1e-8)[0][0] == Approx(0).margin(1e-9));
   CHECK(undetermined_shares(nearly, {1, 1}, 1e-5)[0][0] == Approx(0.5).epsilon(1e-3));
-  // On the edge of what is flat, less leaves no trace, and so nothing is said to be known.
+  // At the edge of the flat region smaller steps leave no trace, and so no number is reported as known.
   const auto edge = [](const Numbers& at) { return Numbers{std::max(at[0], 2.0)}; };
   CHECK(undetermined_shares(edge, {2}, 1e-3)[0][0] == Approx(1));
   // At its most a number can become no more: what less changes tells it.

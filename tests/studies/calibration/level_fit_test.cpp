@@ -51,7 +51,7 @@ TEST_CASE("the levels that made the logs are found again") {
   }
 }
 
-TEST_CASE("ports that are no bottleneck are not known") {
+TEST_CASE("the bandwidth of ports that are not a bottleneck is not determined") {
   Network truth = two_levels();
   truth.beta = 0.004e-9;  // a quarter of it between nodes, for 4 rings: less than inside
   const std::vector<Calibration> logs{log_of(truth, "ring", 8), log_of(truth, "ring", 16)};
@@ -106,7 +106,7 @@ TEST_CASE("NCCL's factors are found again, of a level or of both") {
   CHECK(fit_levels(half, start).factors[0] == Approx(0.9).epsilon(1e-3));
 }
 
-TEST_CASE("what NCCL's tuner does not know between nodes is found again") {
+TEST_CASE("corrections to NCCL's tuner between nodes are recovered") {
   // Nodes of 4 with ports of 24 GB/s: trees at half of their bandwidth, LL at 0.15 of it, a rendezvous of 14 us from
   // 2 KiB on, and no LL128.
   Network truth;
@@ -144,8 +144,8 @@ TEST_CASE("what NCCL's tuner does not know between nodes is found again") {
   REQUIRE(both.network.nccl->rendezvous.has_value());
   CHECK(both.network.nccl->rendezvous->time == Approx(14e-6).epsilon(0.05));
   CHECK(!both.warnings.empty());
-  // Four nodes, from 1 MiB on, with noise of 5 %: only the bandwidth between nodes can be told, and the
-  // latency is the cluster's.
+  // Four nodes, from 1 MiB on, with noise of 5 %: only the bandwidth between nodes is determined, and the latency is
+  // the cluster's.
   std::vector<Calibration> noisy{log_of(truth, "nccl", 16, CollectiveOp::AllReduce, CollectiveOp::AllReduce, 1 << 20)};
   for (std::size_t i = 0; i < noisy[0].log.points.size(); ++i)
     noisy[0].log.points[i].seconds *= i % 2 == 0 ? 1.05 : 0.95;
@@ -161,9 +161,9 @@ TEST_CASE("what NCCL's tuner does not know between nodes is found again") {
   CHECK(two.median < 0.01);
 }
 
-TEST_CASE("what makes up for each other within the logs' own noise is not known") {
-  // A ring's α and β where all sizes are alike: 2(N-1)α + 2(N-1)/N·β·M is one number, but for a thousandth of M. Noise
-  // of 5 %, up and down in turn, hides that.
+TEST_CASE("constants that compensate for each other within the noise are not determined") {
+  // A ring's α and β if all sizes are nearly equal: 2(N-1)α + 2(N-1)/N·β·M is one number, but for a thousandth of M.
+  // Noise of 5 %, up and down in turn, hides that.
   const Network truth = two_levels();
   std::vector<Calibration> logs{log_of(truth, "ring", 8), log_of(truth, "ring", 64)};
   const double at = logs[1].log.points[10].seconds;

@@ -85,7 +85,7 @@ TEST_CASE("nccl-tests: a log that names no benchmark tells it by its rates") {
   CHECK(log("none", 1).operation == CollectiveOp::Broadcast);
   CHECK_FALSE(log("sum", 1.3).operation);
   CHECK_FALSE(log("none", 1, INFINITY).operation);  // of a time of 0
-  CHECK(log("sum", 1.75).notes.empty());            // `error` is a deviation, not a count of what is wrong
+  CHECK(log("sum", 1.75).notes.empty());            // `error` is a deviation, not a count of wrong values
 }
 
 TEST_CASE("CSV: a column of collectives") {
@@ -112,7 +112,7 @@ TEST_CASE("launchers write before every line") {
   }
 }
 
-TEST_CASE("anything stands before every line, in the same form") {
+TEST_CASE("every line may have a prefix of the same form") {
   // Digits count up from line to line, as in time stamps.
   for (const std::string prefix : {"2024-01-31T12:00:00.%Z ", "(head, rank=0, pid=%) ", "> ", ">", "%:", "  %\t",
                                    "nccl-1  | ", "INFO:2024-01-31 % - "}) {
@@ -143,7 +143,7 @@ TEST_CASE("Markdown writes a backslash before the headers") {
   }
 }
 
-TEST_CASE("NCCL's messages stand between the lines, and within them") {
+TEST_CASE("NCCL's messages may be between lines, and within them") {
   // A host may end in a letter: what follows its colon is the pid all the same.
   const std::string host = GENERATE(Catch::Generators::as<std::string>{}, "gpu-box-1", "gpu-box");
   const std::string info = host + ":4000:4123 [3] NCCL INFO Channel 00/0 : 3[3] -> 0[0] via P2P/CUMEM size 8 float\n";
@@ -183,7 +183,7 @@ TEST_CASE("nccl-tests: checks that were off, wrong results and empty rows") {
   check_law(log);
 }
 
-TEST_CASE("nccl-tests: what was not measured in place") {
+TEST_CASE("nccl-tests: rows without in-place measurements") {
   const std::string text =
       std::regex_replace(nccl_tests(sizes, law, 8), std::regex(" {2} +[0-9.]+ +[0-9.]+ +[0-9.]+ +0\n"),
                          "     N/A     N/A     N/A    N/A\n");
@@ -196,7 +196,7 @@ TEST_CASE("nccl-tests: columns are found by their names") {
   text = std::regex_replace(text, std::regex("( float .* 0)\n"), "$1     20\n");
   check_law(read(text));
   CHECK(read(text).workers == 8);
-  // A column between the two blocks moves the second alone.
+  // A column between the two blocks moves only the second.
   text = std::regex_replace(nccl_tests(sizes, law, 8), std::regex("#wrong     time"), "#wrong #iters     time");
   text = std::regex_replace(text, std::regex("( float .*? 0  )( +[0-9.]+ +[0-9.]+ +[0-9.]+ +0\n)"), "$1 20 $2");
   check_law(read(text));
@@ -208,7 +208,7 @@ TEST_CASE("nccl-tests: a shortened list of ranks") {
   text.replace(third, text.find("#  Rank  6") - third, "...\n");
   const MeasurementLog log = read(text);
   CHECK(log.workers == 8);
-  CHECK(log.per_host == 0);  // four of them are on hosts that nobody sees
+  CHECK(log.per_host == 0);  // four of them are on hosts that the log does not show
   CHECK(log.notes.size() == 1);
   CHECK(read(text, 8).workers == 8);
   // Without rank 7 the list says 7 workers, busbw says 8: 2 * 7 / 8 = 1.75 algbw, where 7 workers have 12 / 7 = 1.71.

@@ -15,7 +15,7 @@ TEST_CASE("a pattern search finds the least of a curved valley") {
   CHECK(found[1] == Approx(1).margin(2e-3));
 }
 
-TEST_CASE("what is not free stays, and the bound holds") {
+TEST_CASE("fixed parameters stay, and the bound holds") {
   const auto falling = [](const std::vector<double>& at) { return -at[0] - at[1]; };
   const std::vector<double> found =
       pattern_search(falling, {0, 0}, {true, false}, {.first = 1, .last = 0.01, .bound = 5});

@@ -21,7 +21,7 @@ TEST_CASE("errors in brief: magnitudes, and which way they lean") {
   CHECK(summary.too_fast == 2);
 }
 
-TEST_CASE("a contest says what following the prediction loses") {
+TEST_CASE("a contest gives the loss from following the prediction") {
   // Measured 3 > 2 > 1, predicted 2, 3, 1: of three pairs the first is the wrong way round, and the advised takes 3/2
   // of the winner's time.
   const Contest contest = contest_of({{3, 2}, {2, 3}, {1, 1}});
@@ -33,7 +33,7 @@ TEST_CASE("a contest says what following the prediction loses") {
   CHECK(contest.regret == Approx(0.5));
 }
 
-TEST_CASE("what is predicted equal is half right, and advises the slower") {
+TEST_CASE("a predicted tie counts as half right, and as advice for the slower one") {
   for (const auto& methods : {std::vector<Competitor>{{2, 5}, {1, 5}}, std::vector<Competitor>{{1, 5}, {2, 5}}}) {
     const Contest contest = contest_of(methods);
     CHECK(contest.right == 0.5);

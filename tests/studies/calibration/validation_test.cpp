@@ -36,7 +36,7 @@ const std::string head = "profile,cluster,workers,strategy,barrier,iteration_s\n
 
 }  // namespace
 
-TEST_CASE("a point is predicted beside both null models") {
+TEST_CASE("a point is predicted together with both null models") {
   // wfbp: b's gradients are ready at 2 ms and travel until 4.1, a's from then until 6.2; with the forward pass behind
   // them 8.2 ms. Nothing communicated: 6 ms. Nothing overlapped: 6 + 4.2 ms.
   const Validation found = Measurements().validated(head + "p.csv,c.json,4,wfbp,iteration,0.008\n");
@@ -55,7 +55,7 @@ TEST_CASE("a point is predicted beside both null models") {
   CHECK(found.settings.empty());
 }
 
-TEST_CASE("speed-ups and throughputs err by their own ratio, and are too fast where they are too large") {
+TEST_CASE("errors of speed-ups and throughputs are ratios, positive if too fast") {
   const Measurements files;
   // 4·6/8.2 = 2.927 against 3.
   const Validation speedup =
@@ -106,7 +106,7 @@ TEST_CASE("two constants want two rows, and several rows share one") {
   CHECK(files.refused(columns + first + last) == "line 2");
 }
 
-TEST_CASE("a constant holds where the columns behind `by` agree") {
+TEST_CASE("a constant applies to rows with equal values in the columns after `by`") {
   // Among 4, 3.6 ms of 6·alpha + 3 MB·beta; among 2, 2·alpha + 2 MB·beta = 0.2 ms + 2 MB·3 ns/B = 6.2 ms.
   const Validation found = Measurements().validated(
       "profile,cluster,workers,strategy,iteration_s,calibrate\n"
@@ -137,7 +137,7 @@ TEST_CASE("inside a node rows fit the node's constants, across nodes a port's") 
   CHECK(found.fitted[1].value == Approx(3e-9).epsilon(1e-3));
 }
 
-TEST_CASE("what leaves no trace is not fitted") {
+TEST_CASE("constants without effect are not fitted") {
   // One worker does not communicate: beta stays the file's, 1 ns/B.
   const Validation found = Measurements().validated(
       "profile,cluster,workers,strategy,iteration_s,calibrate\n"
@@ -147,7 +147,7 @@ TEST_CASE("what leaves no trace is not fitted") {
   CHECK(found.points[1].predicted.value == Approx(9.6e-3));
 }
 
-TEST_CASE("a constant is known where the rows say both that it is no larger and that it is no smaller") {
+TEST_CASE("a constant is known if the rows bound it from above and from below") {
   // b's 1 MB are ready at 2 ms, take 2.1 ms, and are needed at 5 ms. Half of beta changes nothing, twice of it does.
   const Measurements files;
   files.write("b.csv", "layer,params,forward_us,backward_us\na,0,1000,2000\nb,250000,1000,2000\n");
@@ -195,7 +195,7 @@ TEST_CASE("methods of one setting are put in order") {
   CHECK(found.settings[1].contest.winner_is_right);
 }
 
-TEST_CASE("collectives alone") {
+TEST_CASE("single collectives") {
   // 6·100 us + 1.5 ns/B·1 MB = 2.1 ms.
   const Validation found = Measurements().validated(
       "cluster,collective,workers,bytes,time_s\nc.json,ring,4,1000000,0.0021\n"

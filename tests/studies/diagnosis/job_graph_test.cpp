@@ -87,7 +87,8 @@ TEST_CASE("a stage without transfers: computes in a chain, then the end of the s
                               "grads-reduce-scatter 0 > optimizer 0", "grads-reduce-scatter 1 > optimizer 0"});
 }
 
-TEST_CASE("reductions that overlap follow their chunk's last backward, and the last precedes what follows gc") {
+TEST_CASE(
+    "overlapping reductions follow their chunk's last backward pass, and the last one precedes the ops after gc") {
   // Reduction 0, of chunk 1, starts before the last backward ends.
   CHECK(order_of({op(Kind::ForwardCompute, 0, 0, 10, 0), op(Kind::ForwardCompute, 1, 10, 10, 1),
                   op(Kind::BackwardCompute, 0, 20, 10, 1), op(Kind::BackwardCompute, 1, 30, 10, 0),
@@ -123,7 +124,7 @@ TEST_CASE("transfers of a stage follow and precede their computes, and the first
   CHECK(words.size() == 3 + 8);  // and the chain of four computes
 }
 
-TEST_CASE("ops are laid out behind what they wait for, groups side by side") {
+TEST_CASE("ops are laid out after their predecessors, groups next to each other") {
   const MeasuredSteps job = lay_out(pipeline(1, 4, 2));
   const JobGraph& graph = job.graph;
   REQUIRE(graph.ops.size() == 2 * 2 * (4 * 4 + 6));
@@ -168,7 +169,7 @@ TEST_CASE("the replay is the engine's, to the picosecond") {
   }
 }
 
-TEST_CASE("many questions at once are answered as each alone") {
+TEST_CASE("many questions in one replay have the same answers as separate ones") {
   const MeasuredSteps job = lay_out(pipeline(7, 3, 3));
   const JobDurations durations = durations_of(job);
   std::vector<Question> questions{{}, {.inverted = true}};
@@ -191,7 +192,7 @@ TEST_CASE("many questions at once are answered as each alone") {
     }
 }
 
-TEST_CASE("what one replica alone costs is what the question of its ops says") {
+TEST_CASE("the cost of one slow replica is the answer to the question about its ops") {
   for (const std::uint32_t replicas : {1U, 2U, 3U, 11U}) {
     MeasuredJob measured = pipeline(replicas, 3, 2);
     std::vector<MeasuredOp> ops;
@@ -221,7 +222,7 @@ TEST_CASE("thousands of ops at a step's end that wait for thousands are refused"
   CHECK(error_place([&] { lay_out(std::move(job)); }) == "job.csv: line 0");
 }
 
-TEST_CASE("a group's own durations count from its last start, and what ended long before it took none") {
+TEST_CASE("a group's durations count from its last start, and members that ended long before it took none") {
   MeasuredJob job{.files = {"job.csv"}};
   for (std::uint32_t replica = 0; replica < 3; ++replica) {
     const double late = replica == 2 ? 20'000 : 0;  // us
@@ -242,7 +243,7 @@ TEST_CASE("a group's own durations count from its last start, and what ended lon
   CHECK(durations.ideal[static_cast<std::size_t>(Kind::ForwardCompute)] == 10e6);
 }
 
-TEST_CASE("what workers do not have in common is named") {
+TEST_CASE("differences between workers are named") {
   const auto complaint = [](const std::function<void(MeasuredJob&)>& change) {
     MeasuredJob job = pipeline(1, 2, 2);
     change(job);

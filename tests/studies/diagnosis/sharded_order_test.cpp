@@ -71,7 +71,7 @@ MeasuredJob random_job(std::uint64_t seed, std::uint32_t units) {
 
 }  // namespace
 
-TEST_CASE("what an op of a sharded job follows") {
+TEST_CASE("the predecessors of an op of a sharded job") {
   MeasuredJob job{.files = {"job.csv"}};
   // Gather 1 starts while unit 0 computes; the other collective runs between the units.
   for (const std::uint32_t replica : {0U, 1U})
@@ -145,7 +145,8 @@ TEST_CASE("the replay of a sharded job is the engine's, to the picosecond") {
   }
 }
 
-TEST_CASE("questions about a sharded job are answered together as each alone, and lanes as one replay") {
+TEST_CASE(
+    "questions about a sharded job have the same answers together as separately, and lanes the same as one replay") {
   const MeasuredSteps job = lay_out(random_job(7, 4));
   const JobDurations durations = durations_of(job);
   std::vector<Question> questions{{}, {.inverted = true}};

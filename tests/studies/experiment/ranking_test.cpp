@@ -38,7 +38,7 @@ TEST_CASE(
   CHECK(ranking.tied == 6);
 }
 
-TEST_CASE("what frameworks offer today wins ties against FSDP1, which Composer uses and FSDP2 has replaced") {
+TEST_CASE("maintained strategies win ties against FSDP1, which Composer uses and FSDP2 has replaced") {
   const auto of = [](const char* name, bool zero = false) { return offered(find_strategy(name, {}), zero); };
   for (const char* name : {"ddp", "fsdp2", "horovod", "zero-1", "zero-2", "zero-3", "megatron"})
     CHECK(of(name) == Offered::Maintained);
@@ -61,7 +61,7 @@ TEST_CASE("the tie ends at its share of the least time that fits") {
   CHECK(rank(all, {.tie = 0}).tied == 1);
 }
 
-TEST_CASE("alike in all that, the faster wins, then fewer collectives, then less memory") {
+TEST_CASE("with these equal, the faster wins, then fewer collectives, then less memory") {
   std::vector<Contender> all(4, taking(100));
   all[0].memory_bytes = 2;
   all[1].memory_bytes = 1;
@@ -86,7 +86,7 @@ TEST_CASE("a plan that leaves less than the headroom free wins only if all do") 
   CHECK(*free_share(Bytes{200}, 150) == Approx(0.25));
 }
 
-TEST_CASE("of a tie, what leaves less than a fifth of the memory free goes by memory before simplicity") {
+TEST_CASE("in a tie, plans that leave less than a fifth of the memory free are ranked by memory before simplicity") {
   // As fast: a framework's default that leaves 15 % free, one with two options changed and 18 %, code with 40 %.
   std::vector<Contender> all{taking(100), taking(100, 2), taking(100, 0, Offered::AsCode)};
   const double free[] = {0.15, 0.18, 0.4};
@@ -102,14 +102,14 @@ TEST_CASE("of a tie, what leaves less than a fifth of the memory free goes by me
   CHECK(rank(all, {.tie = 0.02}).order.front() == 0);
 }
 
-TEST_CASE("where nothing fits nobody wins") {
+TEST_CASE("without a plan that fits there is no winner") {
   std::vector<Contender> all{taking(2), taking(1)};
   for (Contender& one : all) one.fits = false;
   CHECK(rank(all, {.tie = 0.02}).tied == 0);
   CHECK(rank(all, {.tie = 0.02}).order == Places{1, 0});
 }
 
-TEST_CASE("options count as changed where they are not as the framework comes") {
+TEST_CASE("options count as changed if they differ from the framework's defaults") {
   Profile profile;
   profile.tensors.push_back({"t", 1000, 4000, 0});
   const auto changed = [&](const char* name, const NamedValues& options) {

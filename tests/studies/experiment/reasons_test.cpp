@@ -46,10 +46,10 @@ using Parts = std::vector<double>;  // computing, stragglers, bytes, first layer
 
 }  // namespace
 
-TEST_CASE("start-ups are what the same plan would save without them") {
+TEST_CASE("the part of start-ups is the time that the same plan would save without them") {
   // 3 ms a tensor, ready at 2, 4 and 6 ms: 2-5, 5-8, 8-11, then three forward layers. Without start-ups 9 ms.
   CHECK(parts_of(pair_of({0, 1, 2}, "wfbp", 1.5, 0), Bound::StartUps) == Parts{9, 0, 0, 0, 5, 0, 0});
-  // Two at once overlap the next forward pass: 2-5, 4-7, 6-9 and F from 9 on: 12.
+  // Two simultaneous ones overlap the next forward pass: 2-5, 4-7, 6-9 and F from 9 on: 12.
   CHECK(parts_of(pair_of({0, 1, 2}, "bytescheduler", 1.5, 0), Bound::StartUps) == Parts{9, 0, 0, 0, 3, 0, 0});
 }
 
@@ -65,7 +65,7 @@ TEST_CASE("the first layer's block is made last and needed first") {
   CHECK(parts_of(pair_of({0}, "wfbp", 1, 5), Bound::FirstLayer) == Parts{9, 0, 0, 5, 2, 0, 0});
 }
 
-TEST_CASE("what another order could hide is the schedule's") {
+TEST_CASE("the part of the schedule is the time that another order could hide") {
   // All of it after the backward pass: 6-9, then 3 ms: 12. No order hides the first layer's 1 ms.
   CHECK(parts_of(pair_of({0, 1, 2}, "s-sgd", 0, 1), Bound::Schedule) == Parts{9, 0, 0, 1, 0, 0, 2});
 }
@@ -76,15 +76,15 @@ TEST_CASE("the slowest worker is waited for") {
   CHECK(parts_of(scenario, Bound::Stragglers)[1] == Approx(9));
 }
 
-TEST_CASE("what hardly shows is computing") {
+TEST_CASE("tiny parts count as computing") {
   // Half a thousandth of 9 ms behind the backward pass.
   CHECK(parts_of(pair_of({0}, "wfbp", 0, 0.0045), Bound::Computing)[0] == 9);
   CHECK(parts_of(pair_of({0}, "wfbp", 0, 0.09), Bound::FirstLayer)[3] == Approx(0.09));  // a hundredth
 }
 
-TEST_CASE("where nothing takes time, nothing is exposed") { CHECK(Reasons().most() == Bound::Computing); }
+TEST_CASE("without any times nothing is exposed") { CHECK(Reasons().most() == Bound::Computing); }
 
-TEST_CASE("one worker computes, and nothing else") {
+TEST_CASE("one worker only computes") {
   Scenario scenario = pair_of({0, 1, 2}, "wfbp", 1.5, 0);
   scenario.workers = 1;
   CHECK(parts_of(scenario, Bound::Computing)[0] == 9);

@@ -9,7 +9,7 @@
 
 using namespace allreplay;
 
-TEST_CASE("what a search starts from stands in its row's options, and of the others what they come with") {
+TEST_CASE("a search's row shows the options of the plans that it started from") {
   Profile profile;
   profile.layers = {{"l", to_time(1e-3), to_time(2e-3)}};
   profile.tensors = {{"t", 1000, 4000, 0}};

@@ -93,7 +93,7 @@ TEST_CASE("the parts of all shares are the whole, and a part is resumed on its o
   }
 }
 
-TEST_CASE("what parts lack is named, written around, and filled by resume") {
+TEST_CASE("rows missing in parts are reported, left out, and filled in by resume") {
   const SharesFolder folder;
   folder.sweep("one.csv");
   for (std::size_t i = 0; i < 4; ++i) folder.sweep("part" + std::to_string(i) + ".csv", {i, 4});
@@ -174,7 +174,7 @@ TEST_CASE("a farm loses no row to a kill, whichever came first") {
   const SharesFolder folder;
   folder.sweep("one.csv");
   const Sweep sweep = read_sweep({}, folder("s.json"));
-  // Rank 0 ends after so many rows, the costly ones first: they stand behind gaps, in the notes.
+  // Rank 0 ends after the given number of rows, the costly ones first: they come after gaps, in the notes.
   for (std::size_t most = 1; most < 12; most += 3) {
     fs::remove(folder("farm.csv"));
     std::size_t done = 0;

@@ -60,7 +60,7 @@ std::string with_field(const std::string& text, std::size_t line, std::size_t co
 
 }  // namespace
 
-TEST_CASE("resume computes again what was made from other inputs, and nothing else") {
+TEST_CASE("resume recomputes rows made from other inputs, and only these") {
   const Folder folder;
   CHECK(folder.sweep(false) == std::pair(std::size_t{8}, std::string()));
   const std::string before = Files().read_output(folder("out.csv"));
@@ -103,7 +103,7 @@ TEST_CASE("resume keeps the rows that a sweep had before it got more of them") {
   CHECK(folder.rows() == resumed);
 }
 
-TEST_CASE("rows that nothing tells apart are told of") {
+TEST_CASE("indistinguishable rows are reported") {
   const Folder folder;
   folder.write("sweep.json", R"({"profiles": ["profile.csv"], "clusters": ["cluster.json"], "workers": [2, 4],
                                  "strategies": ["wfbp", "s-sgd", "wfbp"]})");
@@ -111,7 +111,7 @@ TEST_CASE("rows that nothing tells apart are told of") {
   CHECK(folder.sweep(true).first == 0);  // each line of the file is one of them
 }
 
-TEST_CASE("resume computes again what was changed in the file") {
+TEST_CASE("resume recomputes rows that were edited in the file") {
   const Folder folder;
   folder.sweep(false);
   const std::vector<std::string> right = folder.rows();
@@ -148,7 +148,7 @@ TEST_CASE("a file with other columns is not gone on with") {
   CHECK(error_place([&] { folder.sweep(true); }) == folder("out.csv") + ": line 1");
 }
 
-TEST_CASE("rows that nothing tells of are computed again") {
+TEST_CASE("rows without a record are recomputed") {
   const Folder folder;
   folder.sweep(false);
   const std::vector<std::string> right = folder.rows();
@@ -178,7 +178,7 @@ TEST_CASE("whatever a kill leaves, no row that was finished is lost") {
   CHECK(folder.sweep(true).first == 1);  // row 1's record says what it was made from, and nothing has its text
 }
 
-TEST_CASE("a sweep does not replace what no sweep wrote, unless told so") {
+TEST_CASE("a sweep replaces a file that no sweep wrote only with --force") {
   const Folder folder;
   folder.sweep(false);
   const auto refusal = [&] { return error_place([&] { folder.sweep(false); }); };
@@ -197,7 +197,7 @@ TEST_CASE("a sweep does not replace what no sweep wrote, unless told so") {
   CHECK(refusal().empty());
 }
 
-TEST_CASE("a sweep's notes replace nobody else's file") {
+TEST_CASE("a sweep's notes do not replace other files") {
   const Folder folder;
   folder.write("out.csv.rows", "precious");
   for (const bool resume : {false, true}) CHECK(error_place([&] { folder.sweep(resume); }) == folder("out.csv.rows"));
@@ -224,7 +224,7 @@ TEST_CASE("two sweeps do not write one file") {
   CHECK_FALSE(fs::exists(folder("out.csv.lock")));
 }
 
-TEST_CASE("a sweep does not write over what it reads") {
+TEST_CASE("a sweep does not overwrite its inputs") {
   const Folder folder;
   Inputs inputs;
   inputs.files.protect_inputs();

@@ -58,7 +58,7 @@ TEST_CASE("a cluster's entry may have lists of its own") {
                                           "4 ring s-sgd alpha-beta"});
 }
 
-TEST_CASE("what is wrong with a cluster's own lists is told where it stands") {
+TEST_CASE("errors in a cluster's own lists are reported at their place") {
   const Folder folder;
   const auto complaint = [&](const std::string& cluster) {
     folder.write("bad.json", R"({"profiles": ["profile.csv"], "strategies": ["wfbp"], "clusters": [)" + cluster + "]}");
@@ -86,7 +86,7 @@ TEST_CASE("an option may take several values: a row each, the last option fastes
                                           "us-byte 2 kB random:4"});
 }
 
-TEST_CASE("what is wrong with an option's values is told where it stands") {
+TEST_CASE("errors in an option's values are reported at their place") {
   const Folder folder;
   const auto complaint = [&](const std::string& value) {
     folder.write(
@@ -148,7 +148,7 @@ TEST_CASE("resume continues after the last whole row, wherever the sweep was cut
   CHECK(untimed_rows(folder("fresh.csv")) == untimed_rows(folder("whole.csv")));
 }
 
-TEST_CASE("resume refuses the file of another sweep, and leaves it alone") {
+TEST_CASE("resume refuses the file of another sweep, and does not change it") {
   const Folder folder;
   run_sweep(read_sweep({}, folder("sweep.json")), {.out = folder("out.csv"), .progress = false});
   const std::string before = Files().read_output(folder("out.csv"));
@@ -191,7 +191,7 @@ TEST_CASE("every shipped sweep is read and its first rows run") {
   }
 }
 
-TEST_CASE("a sweep writes over its own earlier result, and over nothing else") {
+TEST_CASE("a sweep overwrites its own earlier result, and nothing else") {
   const Folder folder;
   Inputs inputs;
   inputs.files.protect_inputs();
@@ -212,7 +212,7 @@ TEST_CASE("a routing that is a number is refused") {
   CHECK(error_place([&] { read_sweep({}, folder("bad.json")); }) == folder("bad.json") + ": /routing/1");
 }
 
-TEST_CASE("the command line's collective and fidelity stand instead of the file's lists") {
+TEST_CASE("the command line's collective and fidelity replace the file's lists") {
   const Folder folder;
   const Sweep sweep = read_sweep({}, folder("sweep.json"), {.collective = "recursive-doubling"});
   REQUIRE(sweep.requests.size() == 8);  // 4 sizes x 2 strategies; the file's two collectives are one

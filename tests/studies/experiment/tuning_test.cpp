@@ -13,7 +13,7 @@ using namespace allreplay;
 
 namespace {
 
-// Trials, and how many of them took as long as another one.
+// The trials, and the number of them that took as long as another one.
 struct Seen {
   std::size_t trials = 0, equal = 0;
 };
@@ -36,7 +36,7 @@ void check_trials(const Scenario& scenario, const std::vector<Range>& ranges, Se
 
 }  // namespace
 
-TEST_CASE("a trial costs what its setting costs alone, whoever else has its plan") {
+TEST_CASE("a trial costs as much as its setting without others, even if several share a plan") {
   Random random(7, 0);
   Seen seen;
   for (int times = 0; times < 4; ++times)
@@ -67,7 +67,7 @@ TEST_CASE("a trial costs what its setting costs alone, whoever else has its plan
   CHECK(seen.equal > seen.trials / 4);  // or nothing was tested
 }
 
-TEST_CASE("settings of one plan are told apart by what no plan says") {
+TEST_CASE("settings with one plan may still differ outside of the plan") {
   Profile profile;
   profile.layers = {{"l", Time(1'000'000'000), Time(2'000'000'000)}};  // 1 ms, 2 ms
   profile.tensors = {{"t", 1000, 4000, 0}};

@@ -37,7 +37,7 @@ TEST_CASE("what a change brings is counted in samples per second") {
   const WhatIfRow workers = row("8 workers instead of 4");
   CHECK(workers.outcome.result.metrics.iteration_s == Approx(10.3e-3));
   CHECK(workers.gain == Approx(8 / 10.3 / (4 / 8.2) - 1));
-  // More workers and the searched schedule are no changes to make together with others.
+  // More workers and the searched schedule are not combined with other changes.
   CHECK(!what.together.empty());
   for (const WhatIfRow& one : what.together) {
     CHECK(one.change.find("workers instead of") == std::string::npos);

@@ -19,7 +19,7 @@ Shared<Profile> profile_of(std::int64_t milliseconds) {
 
 }  // namespace
 
-TEST_CASE("even shares are floors, and what is left goes to the first") {
+TEST_CASE("even shares are rounded down, and the rest goes to the first") {
   JobEntry job{.name = "j", .workers = 3, .balanced = true, .batch = 11};
   const std::vector<Shared<Profile>> one{profile_of(1)};
   CHECK(batches_of(job, one[0], one) == std::vector<std::int64_t>{4, 4, 3});
@@ -40,7 +40,7 @@ TEST_CASE("shares by speed are in proportion to samples per second") {
   CHECK(batches_of(job, two[0], two) == std::vector<std::int64_t>{6, 2, 2});
 }
 
-TEST_CASE("batches of single kinds stand, and the others have their profile's") {
+TEST_CASE("given batches of some kinds are kept, the others have their profile's") {
   const JobEntry job{.name = "j", .workers = 3, .kinds = {{.workers = 2, .batch = 3}, {.workers = 1}}};
   const std::vector<Shared<Profile>> two{profile_of(1), profile_of(1)};
   CHECK(batches_of(job, two[0], two) == std::vector<std::int64_t>{3, 3, 8});

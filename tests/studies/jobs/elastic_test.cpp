@@ -11,7 +11,7 @@ using namespace allreplay;
 
 namespace {
 
-// Two layers of a megabyte; 1.9 ms of computing for eight samples, or so many times that.
+// Two layers of a megabyte; 1.9 ms of computing for eight samples, or a multiple of that.
 std::string profile_of(int times) {
   return fmt::format(
       R"({{"model": {{"name": "m", "layers": [{{"name": "a", "tensors": [{{"name": "a.w", "shape": [250000]}}]}},
@@ -21,7 +21,7 @@ std::string profile_of(int times) {
       400 * times, 500 * times, 300 * times, 700 * times);
 }
 
-// So many of three workers on a star, the first of which is three times as fast as the others; two samples each.
+// A number of workers on a star, the first of which is three times as fast as the others; two samples each.
 JobResult of_workers(std::int64_t workers, const char* reliability) {
   Files files;
   files.add("fast.json", profile_of(1));

@@ -1,4 +1,4 @@
-// The effects of events and background traffic on a job, by hand.
+// The effects of events and background traffic on a job, derived by hand.
 #include <fmt/format.h>
 
 #include "tests/catch.hpp"
@@ -37,7 +37,7 @@ constexpr Time us{1'000'000};
 
 TEST_CASE("a slowdown takes so much longer for the work that falls into it") {
   const Time undisturbed = end_of("");
-  // 1.9 ms at half the speed do 0.95 ms of work; at a quarter, by two events that begin at once, 0.475.
+  // 1.9 ms at half the speed do 0.95 ms of work; at a quarter, by two simultaneous events, 0.475.
   const std::string half = R"({"at": "1 ms", "for": "1.9 ms", "job": "j", "worker": 0, "slowdown": 2})";
   CHECK(end_of(half) - undisturbed == 950 * us);
   CHECK(end_of(half + ", " + half) - undisturbed == 1425 * us);
@@ -53,7 +53,7 @@ TEST_CASE("jitter draws from the first iteration on, from its seed") {
   CHECK(end_of("", jitter + one) != end_of("", one));
 }
 
-TEST_CASE("an event may cut off neither a job's hosts nor those of any background") {
+TEST_CASE("events must not disconnect the hosts of a job or of background traffic") {
   const auto refusal = [](std::int64_t workers, const std::string& background) {
     return error_place([&] {
       run(workers,

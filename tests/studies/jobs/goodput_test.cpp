@@ -61,7 +61,7 @@ TEST_CASE("the interval is a whole number of iterations") {
   CHECK(iterations({.seconds = {}, .iterations = 42}, 1000) == 42);
 }
 
-TEST_CASE("failures one after the other come to what the formula expects") {
+TEST_CASE("simulated failures agree with the formula") {
   // The fraction of H = 20000 M that is useful: each segment's time is independent, so that the mean is close to τ/E.
   for (const std::uint64_t seed : {1, 2, 3}) {
     Reliability reliability{.mtbf = 4000, .checkpoint = 10, .restart = 50, .seed = seed};
@@ -75,7 +75,7 @@ TEST_CASE("failures one after the other come to what the formula expects") {
   }
 }
 
-TEST_CASE("who waits for nodes, and who goes on without") {
+TEST_CASE("jobs that wait for nodes, and jobs that continue with fewer") {
   // Without failures: 9 segments of 10 + 1 s in 100 s.
   Reliability reliability{.mtbf = 1e15, .checkpoint = 1, .restart = 5, .horizon = 100.};
   CHECK(operate(reliability, job_of(3), 10, false).useful_fraction == Approx(0.9));
@@ -88,7 +88,7 @@ TEST_CASE("who waits for nodes, and who goes on without") {
   // Elastic with one node is the same: with none at all it waits, too.
   CHECK(operate(reliability, job_of(1), 1e-3, true).useful_fraction == waits.useful_fraction);
 
-  // Two nodes that come back at once, or spares without end: nobody goes on with one.
+  // Two nodes that return immediately, or unlimited spares: the job never continues on one node.
   for (const bool endless : {false, true}) {
     Reliability soon = reliability;
     soon.repair = endless ? 25 : 0;
@@ -100,7 +100,7 @@ TEST_CASE("who waits for nodes, and who goes on without") {
   }
 }
 
-// The same told step by step, with a list of every node: an attempt is a list of segments, not a quotient.
+// The same computed step by step, with a list of every node: an attempt is a list of segments, not a quotient.
 TEST_CASE("an elastic job shrinks and grows at its checkpoints") {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     Random draw(seed, 99);

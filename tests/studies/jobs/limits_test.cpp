@@ -43,8 +43,8 @@ class TwoJobs {
 
 }  // namespace
 
-TEST_CASE("a run of too many steps is refused, and says what is to blame") {
-  // Alike and undisturbed: a state repeats after a few iterations of some ten steps each.
+TEST_CASE("a run with too many steps is refused, with the cause") {
+  // Identical and undisturbed jobs: a state repeats after a few iterations of some ten steps each.
   TwoJobs alike;
   alike.file.limits.steps = 10'000;
   CHECK(alike.refusal() == "");
@@ -109,7 +109,7 @@ TEST_CASE("of background that turns often, only the last times are recorded") {
   jobs.run(&record);
   REQUIRE(record.others.size() == 1);
   CHECK(record.others[0].size() == JobsRecord::times_of_a_flow);
-  // They are its last: 1 us each, 1 us apart, up to the end.
+  // They are its last: each takes 1 us, with starts every 2 us, up to the end.
   for (std::size_t i = 1; i < record.others[0].size(); ++i)
     CHECK(record.others[0][i].from - record.others[0][i - 1].to == Time(1'000'000));
   CHECK(record.others[0].back().from <= record.end);

@@ -178,7 +178,7 @@ TEST_CASE("best --zero 3 against every order of gathers and reductions in one la
   REQUIRE(replayed > 5000);
 }
 
-TEST_CASE("best --zero 3 leaves alone what is given: all of it, and only the frameworks' own are left") {
+TEST_CASE("best --zero 3 keeps given options; if all are given, only the frameworks' own plans are left") {
   Random random(74, 0);
   for (int round = 0; round < 6; ++round) {
     Scenario scenario = random_units(random, 3 + random.below(6));
@@ -227,7 +227,7 @@ TEST_CASE("best --zero 3 with jitter, or on links, is never worse than the frame
   }
 }
 
-TEST_CASE("what fits goes before what does not; then time, or memory where nothing fits; then memory") {
+TEST_CASE("plans that fit come first; then by time, or by memory if none fits; then by memory") {
   const PlanCost fast{1, 9, true}, small{1, 8, true}, slow{2, 1, true}, large{1, 9, false}, less{5, 8, false};
   CHECK(fast.better_than(slow));
   CHECK(small.better_than(fast));

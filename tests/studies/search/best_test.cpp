@@ -71,7 +71,7 @@ TEST_CASE("best is never worse than any other strategy with the same options") {
   for (int round = 0; round < 30; ++round) check_never_worse(random_scenario(random));
 }
 
-TEST_CASE("best is never worse on a measured table, with jitter, or alone") {
+TEST_CASE("best is never worse on a measured table, with jitter, or with one worker") {
   Random random(62, 0);
   for (int round = 0; round < 5; ++round) {
     Scenario scenario = random_scenario(random);
@@ -107,7 +107,7 @@ TEST_CASE("best obeys a barrier that is given, at every stage") {
       }
 }
 
-TEST_CASE("best is the fastest that fits, where gradients wait for their reduction") {
+TEST_CASE("best is the fastest that fits if gradients wait for their reduction") {
   Random random(66, 0);
   int limited = 0;
   for (int round = 0; round < 12; ++round) {
@@ -137,7 +137,7 @@ TEST_CASE("best is the fastest that fits, where gradients wait for their reducti
   CHECK(error_place([&] { plan_of(scenario); }) == "command line: --memory");
 }
 
-TEST_CASE("where transfers go one after another, no plan of all-reduces beats the most urgent byte first") {
+TEST_CASE("with one transfer at a time, no plan of all-reduces is faster than sending the most urgent byte first") {
   Random random(63, 0);
   for (int round = 0; round < 60; ++round) {
     Scenario scenario = random_scenario(random);

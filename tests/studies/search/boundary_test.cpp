@@ -47,7 +47,7 @@ std::optional<std::size_t> by_scan(const std::vector<std::optional<double>>& val
 
 }  // namespace
 
-TEST_CASE("bisection finds what a full scan of random monotone values finds, in a logarithm of the measurements") {
+TEST_CASE("bisection agrees with a full scan on random monotone values, with logarithmically many measurements") {
   Random random(53, 0);
   for (int i = 0; i < 2000; ++i) {
     const std::size_t count = 1 + random.below(600);
@@ -81,7 +81,7 @@ TEST_CASE("of values that are not monotone all are measured if they are few") {
   CHECK(scanned > 1000);
 }
 
-TEST_CASE("a scan of many values ends between two neighbours, of which one meets the target") {
+TEST_CASE("a scan of many values ends between two neighbours, one of which meets the target") {
   // A valley: 0 at 700 of 1000, so |700 - i| < 150 from 551 to 849. Neither end meets it: the least, or the most.
   std::vector<std::optional<double>> values;
   for (int i = 0; i < 1000; ++i) values.push_back(std::abs(700 - i));

@@ -61,7 +61,7 @@ TEST_CASE("an option that the strategy does not read suggests one that it does, 
   CHECK(complaint("accumulat=1,2") == "command line: --over");
 }
 
-TEST_CASE("between the ends of a range stand values that people would write") {
+TEST_CASE("the values between the ends of a range are round numbers") {
   const auto middle = [](const std::string& ends, std::string_view strategy) {
     return value_at(parse_range(ends, find_strategy(strategy, {}), place), 0.5);
   };
@@ -99,7 +99,7 @@ TEST_CASE("among equals the first trial is the best") {
   CHECK(fastest({trial(1, false, 5), trial(9, false, 4), trial(2, false, 4)}) == 1);  // or the smallest
 }
 
-TEST_CASE("options as given beyond the ranges are no trial") {
+TEST_CASE("given options outside of the ranges are not a trial") {
   for (const TuneMethod method : {TuneMethod::Grid, TuneMethod::Bayes})
     for (const std::vector<std::string>& given : {std::vector<std::string>{"8192", "7"}, {"7", "8192"}})
       for (const Trial& trial : tune({counts, 12, method, 1}, given, valley(3, 9))) CHECK(trial.values != given);
@@ -138,7 +138,7 @@ TEST_CASE("the best so far is improved on in every coordinate") {
   CHECK(trials[fastest(trials)].iteration_s < 1 + 0.01 * 4 / 16);
 }
 
-TEST_CASE("a Gaussian process passes through what it was told, and doubts the rest") {
+TEST_CASE("a Gaussian process passes through its data, and is uncertain elsewhere") {
   const GaussianProcess process({{0.0}, {0.5}, {1.0}}, {1, 3, 2});
   CHECK(process.at({0.5}).mean == Approx(3).margin(0.01));
   CHECK(process.at({0.5}).deviation < 0.02);
@@ -177,7 +177,7 @@ TEST_CASE("choices among words") {
   CHECK(trials[fastest(trials)].iteration_s < 1.02);
 }
 
-TEST_CASE("what is varied by default: what the strategy reads, is not set, and the workers allow") {
+TEST_CASE("by default, options are varied that the strategy reads, that are not set, and that the workers allow") {
   Profile profile;
   for (LayerId layer = 0; layer < 8; ++layer) {
     profile.layers.push_back({std::to_string(layer), Time(1000), Time(1000)});
@@ -219,7 +219,7 @@ TEST_CASE("what is varied by default: what the strategy reads, is not set, and t
   CHECK(default_ranges(scenario).front().option == "credit");
 }
 
-TEST_CASE("words are tried one by one where that takes at most half of the budget") {
+TEST_CASE("choices are tried one at a time if that takes at most half of the budget") {
   const std::vector<Range> ranges{{.option = "c", .kind = Range::Kind::Choice, .values = {"a", "b", "c", "d"}},
                                   {"x", Range::Kind::Count, 1, 1 << 20}};
   const Measure alike = [](const auto& settings) { return std::vector<TrialResult>(settings.size(), {1.0}); };
@@ -233,7 +233,7 @@ TEST_CASE("words are tried one by one where that takes at most half of the budge
   CHECK_FALSE(finds_best_with(5));
 }
 
-TEST_CASE("the search keeps to what fits, be it slower") {
+TEST_CASE("the search prefers settings that fit, even slower ones") {
   // The fast settings, around x = 1, do not fit; the best that fits is x = 1024 with y = 64: 1 + 0.01 · 10².
   const Measure measure = [](const auto& settings) {
     std::vector<TrialResult> times;
