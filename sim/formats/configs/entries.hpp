@@ -41,7 +41,7 @@ class Entries {
   bool has(std::string_view prefix) const;
   /// All values of a list, or the value itself. They count as read.
   std::vector<const Entry*> all_of(std::string_view key);
-    /// True if the key has the value "auto", for which Hugging Face fills in the value itself.
+  /// True if the key has the value "auto", for which Hugging Face fills in the value itself.
   bool is_auto(std::string_view key);
 
   /// A whole number, at least `least`. Throws InputError at its place.

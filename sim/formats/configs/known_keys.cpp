@@ -118,7 +118,7 @@ const KnownKeys* keys_of(std::string_view format) {
   return found == std::end(known_keys) ? nullptr : &*found;
 }
 
-// True for a name in capitals, a variable of a script, which is no setting by itself.
+// True for a name in capitals: a variable of a script, not a setting.
 bool is_variable(std::string_view key) {
   return std::none_of(key.begin(), key.end(), [](char c) { return (c >= 'a' && c <= 'z') || c == '.'; });
 }
