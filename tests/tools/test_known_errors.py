@@ -14,7 +14,7 @@ SOURCE = ROOT / "sim" / "studies" / "calibration" / "known_errors.cpp"
 PAGES = {name: (ROOT / "docs" / "generated" / f"{name}.md").read_text(encoding="utf-8") for name in ("validation", "hybrids")}
 STRING = r'"((?:[^"\\]|\\.)*)"'
 TRIPLE = r"\{(\d+), ([\d.]+), ([\d.]+)\}"
-ROW = re.compile(rf'\{{\s*{STRING},\s*{STRING},\s*{STRING},\s*\w+,\s*\w+,\s*\w+,\s*{STRING},\s*\w+,\s*(?P<all>{TRIPLE})(?:,\s*ErrorQuantiles(?P<matters>{TRIPLE}))?')
+ROW = re.compile(rf'\{{{STRING},\s*\{{\w+, \w+, \w+, {STRING}\}},\s*\w+,\s*(?P<all>{TRIPLE})(?:,\s*(?:ErrorQuantiles(?P<matters>{TRIPLE})|std::nullopt))?(?:,\s*"(?P<row>[^"]+)")?')
 SIZES = re.compile(rf"\{{{STRING},\s*(?P<points>\d+),\s*(?P<errors>\{{\{{\{{.*?\}}\}}\}})\}}", re.S)
 MATTERS = ": where it matters"
 
@@ -43,7 +43,8 @@ def triple(numbers):
 def renewed(source):
     """The source with the numbers of the pages."""
     def row(match):
-        page, data, name = match[1], match[2], match[3]
+        data, name = match[1], match["row"]
+        page = "hybrids" if name else "validation"
         numbers = cells_under(page, data, name) if name else cells(page, data)
         text = match[0].replace(match["all"], triple(numbers))
         if match["matters"]:

@@ -140,7 +140,7 @@ JsonValue judgement_json(const Judgement& judgement) {
                  {"expected", speed_json(judgement, expected_s)},
                  {"fastest", speed_json(judgement, expected_s / error.p90_quotient())},
                  {"slowest", speed_json(judgement, expected_s * error.p90_quotient())},
-                 {"error", error_json(error.quantiles(), error.known->page, error.known->data, error.known->of_times)},
+                 {"error", error_json(error.quantiles(), error.known->page(), error.known->data, error.known->of_times)},
                  {"causes", JsonValue::array()},
                  {"without_effect", judgement.without_effect},
                  {"left_out", judgement.left_out},

@@ -31,9 +31,17 @@ Names names_of(const ResultRow& row) {
   return named;
 }
 
-ScenarioLabels labels_of(const SweepResult& result) {
-  std::vector<Names> names;
-  for (const ResultRow& row : result.rows) names.push_back(names_of(row));
+// `of_each_row`: labels are needed for every row. Otherwise only for the first one and those that differ from it anew.
+ScenarioLabels labels_of(const SweepResult& result, bool of_each_row) {
+  std::vector<Names> names{names_of(result.rows.front())};
+  std::set<std::size_t> differing;
+  for (std::size_t row = 1; row < result.rows.size(); ++row) {
+    Names one = names_of(result.rows[row]);
+    bool is_needed = of_each_row;
+    for (std::size_t i = 0; i < one.size(); ++i)
+      if (one[i] != names.front()[i]) is_needed |= differing.insert(i).second;
+    if (is_needed) names.push_back(std::move(one));
+  }
   return ScenarioLabels(std::move(names));
 }
 
@@ -130,7 +138,7 @@ void add_races(const SweepResult& result, JsonValue& document) {
 }  // namespace
 
 JsonValue sweep_document(const SweepResult& result, bool with_rows) {
-  const ScenarioLabels labels = labels_of(result);
+  const ScenarioLabels labels = labels_of(result, with_rows);
   JsonValue document{{"rows", with_rows ? rows_of(result, labels) : JsonValue::array()},
                      {"same", JsonValue::object()},
                      {"races", JsonValue::array()},

@@ -43,19 +43,25 @@ inline constexpr Word<Reach> network_reaches[] = {{Reach::OneNode, "one node"},
                                                   {Reach::TenGigabit, "ports of 10 Gbit/s"},
                                                   {Reach::Gigabit, "ports of 1 Gbit/s"}};
 
-/// A row of a page, and what its measurements have in common.
-struct KnownError {
-  std::string_view page;  ///< in docs/generated/
-  std::string_view data;  ///< the row's name, or the heading above the row
-  std::string_view row;   ///< the row's name below a heading; "" if `data` is it
+/// What the measurements behind a row have in common.
+struct CommonSetting {
   ModelSplit split;
   TimesFrom times;
   Reach reach;
   std::string_view device;  ///< such as "A100"; "": several
-  bool of_times;            ///< errors of times, not of speeds
+};
+
+/// A row of docs/generated/validation.md, or, below a heading, of hybrids.md.
+struct KnownError {
+  std::string_view data;  ///< the row's name, or the heading above the row
+  CommonSetting setting;
+  bool of_times;  ///< errors of times, not of speeds
   ErrorQuantiles all;
   std::optional<ErrorQuantiles> matters = {};  ///< of the points that ignoring communication misses by more than 5 %
+  std::string_view row = {};                   ///< the row's name below the heading
   bool narrow = false;                         ///< FP8 or FP4
+
+  std::string_view page() const { return row.empty() ? "validation" : "hybrids"; }
 };
 std::span<const KnownError> known_errors();
 

@@ -65,7 +65,7 @@ ResultTable parse_results(const std::string& text, const std::string& file) {
     if (table.columns.empty()) return table.columns.swap(csv.fields);
     ResultLine& row = table.rows.emplace_back();
     row.line = csv.line;
-    for (const std::string& field : csv.fields) row.cells.push_back(field);
+    row.cells = Texts(csv.fields);
     if (row.cells.size() != table.columns.size())
       throw InputError(table.place_of(row), fmt::format("has {} fields", row.cells.size()),
                        fmt::format("{}, as in the header", table.columns.size()));

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,8 +16,12 @@ class Files;
 class Texts {
  public:
   Texts() = default;
-  explicit Texts(std::initializer_list<std::string_view> texts) {
-    for (const std::string_view one : texts) push_back(one);
+  explicit Texts(const std::vector<std::string>& texts) {
+    std::size_t size = 0;
+    for (const std::string& one : texts) size += one.size();
+    all_.reserve(size);
+    ends_.reserve(texts.size());
+    for (const std::string& one : texts) push_back(one);
   }
   bool operator==(const Texts&) const = default;
 

@@ -63,17 +63,17 @@ TEST_CASE("causes are sorted by their miss, fitted ones as if they missed by the
 
 TEST_CASE("the nearest errors are those of the same kind of profile and network") {
   const NearestError measured = nearest_error(outcome_of(Origin::Measured, "mine"));
-  CHECK(measured.known->device == "K80");  // measured layers, replicated, ports of 10 Gbit/s
+  CHECK(measured.known->setting.device == "K80");  // measured layers, replicated, ports of 10 Gbit/s
   CHECK(measured.differs == std::vector<std::string>{"NVIDIA A100"});
   CHECK_FALSE(measured.matters);
   CHECK(measured.quantiles().points == measured.known->all.points);
   const NearestError speed = nearest_error(outcome_of(Origin::Estimated, "roofline of A100 at 50 %, 100 tokens/s"));
-  CHECK(speed.known->times == TimesFrom::Speed);
+  CHECK(speed.known->setting.times == TimesFrom::Speed);
   const NearestError sheets = nearest_error(outcome_of(Origin::Estimated, "roofline of A100, the usual for it"));
-  CHECK(sheets.known->times == TimesFrom::DataSheets);
-  CHECK(sheets.known->device == "A100");
+  CHECK(sheets.known->setting.times == TimesFrom::DataSheets);
+  CHECK(sheets.known->setting.device == "A100");
   const NearestError sharded = nearest_error(outcome_of(Origin::Measured, "mine", "fsdp2"));
-  CHECK(sharded.known->split == ModelSplit::Sharded);
+  CHECK(sharded.known->setting.split == ModelSplit::Sharded);
 }
 
 TEST_CASE("every known error is plausible, and its name is given once") {
