@@ -85,6 +85,8 @@ std::optional<Figure> figure_of(const Measure& measure, const ResultTable& table
   options.over_column = measure.over;
   options.over_rows.clear();
   options.mark.clear();
+  options.error.clear();
+  options.y_limits = {};
   options.unit.reset();
   options.scale = 1;
   options.labels.emplace("speedup", "speed-up over one worker");
@@ -104,6 +106,7 @@ std::optional<Figure> figure_of(const Measure& measure, const ResultTable& table
   const std::set<std::string> places = values_of(table, options.x);
   const bool numbers = std::ranges::all_of(places, [](const std::string& text) { return as_number(text).has_value(); });
   options.kinds = {numbers && places.size() > 1 ? measure.curve : PlotKind::Dots};
+  if (options.kinds.front() == PlotKind::Dots) options.x_limits = {};
   return figure_if_possible(table, options);
 }
 

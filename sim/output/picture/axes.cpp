@@ -19,19 +19,25 @@ Path line(std::vector<Position> points, Colour colour, double width) {
   return {.points = std::move(points), .look = {.line = colour, .width = width}};
 }
 
-double widest_label(const ChartAxis& axis, const Scale& scale) {
+bool is_on_axis(double share) {
+  constexpr double slack = 1e-9;
+  return share >= -slack && share <= 1 + slack;
+}
+
+double widest_label(const ChartAxis& axis, const Scale& scale, std::string_view font) {
   double widest = 0;
-  for (const double tick : scale.ticks()) widest = std::max(widest, text_width(axis.label(tick), tick_size));
+  for (const double tick : scale.ticks())
+    widest = std::max(widest, text_width(axis.label(tick), tick_size, false, font));
   return widest;
 }
 
 }  // namespace
 
-Scale scale_with_room(const ChartAxis& axis, std::pair<double, double> shown, double length) {
+Scale scale_with_room(const ChartAxis& axis, std::pair<double, double> shown, double length, std::string_view font) {
   for (std::size_t most = 12; most > 2; --most) {
     Scale scale(axis, shown.first, shown.second, most);
     const auto gaps = static_cast<double>(scale.ticks().size()) - 1;
-    if (!axis.ticks.empty() || widest_label(axis, scale) + 10 <= length / std::max(gaps, 1.0)) return scale;
+    if (!axis.ticks.empty() || widest_label(axis, scale, font) + 10 <= length / std::max(gaps, 1.0)) return scale;
   }
   return {axis, shown.first, shown.second, 2};
 }
@@ -40,7 +46,7 @@ double add_axis_below(Drawing& drawing, const Box& field, const ChartAxis& axis,
   const auto place = [&](double tick) { return field.x + inset + (field.width - 2 * inset) * scale.share(tick); };
   std::vector<AxisLabel> labels;
   // As far from each other as the widest label needs, so that evenly spread ticks have evenly spread labels.
-  const double apart = axis.names_all ? 0 : widest_label(axis, scale) + between_labels;
+  const double apart = axis.names_all ? 0 : widest_label(axis, scale, drawing.font) + between_labels;
   double free_from = -std::numeric_limits<double>::infinity();
   for (const double tick : scale.ticks()) {
     const double x = place(tick);
@@ -63,7 +69,7 @@ double add_axis_below(Drawing& drawing, const Box& field, const ChartAxis& axis,
 double add_labels_below(Drawing& drawing, double top, const std::vector<AxisLabel>& labels) {
   double widest = 0, nearest = std::numeric_limits<double>::infinity();
   bool touch = false;
-  const auto half = [](const AxisLabel& label) { return text_width(label.text, tick_size) / 2; };
+  const auto half = [&](const AxisLabel& label) { return text_width(label.text, tick_size, false, drawing.font) / 2; };
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const AxisLabel& one = labels[i];
     widest = std::max(widest, 2 * half(one));
@@ -101,13 +107,15 @@ void add_axis_left(Drawing& drawing, const Box& field, const ChartAxis& axis, co
                      .kind = "tick"});
   }
   drawing.add(line({{field.x, field.y}, {field.x, field.bottom()}}, style::ink, 0.8));
-  drawing.add(Text{.at = {field.x - width_of_axis_left(axis, scale), field.y - 9},
+  drawing.add(Text{.at = {field.x - width_of_axis_left(axis, scale, drawing.font), field.y - 9},
                    .text = axis.name,
                    .colour = style::ink,
                    .kind = "axis"});
 }
 
-double width_of_axis_left(const ChartAxis& axis, const Scale& scale) { return widest_label(axis, scale) + 8; }
+double width_of_axis_left(const ChartAxis& axis, const Scale& scale, std::string_view font) {
+  return widest_label(axis, scale, font) + 8;
+}
 
 std::size_t most_ticks(double height) { return static_cast<std::size_t>(height / row_of_labels); }
 
@@ -115,10 +123,10 @@ Axes::Axes(Drawing& drawing, const Box& room, const ChartAxis& x, std::pair<doub
            std::pair<double, double> along)
     : y_(y, along.first, along.second, most_ticks(room.height)),
       field_([&] {
-        const double left = width_of_axis_left(y, y_);
+        const double left = width_of_axis_left(y, y_, drawing.font);
         return Box{room.x + left, room.y + height_of_axis_name, room.width - left, room.height};
       }()),
-      x_(scale_with_room(x, across, field_.width)),
+      x_(scale_with_room(x, across, field_.width, drawing.font)),
       inset_(x.ticks.empty() ? 0 : 8) {
   bottom_ = add_axis_below(drawing, field_, x, x_, inset_);
   add_axis_left(drawing, field_, y, y_);
@@ -128,5 +136,9 @@ Position Axes::at(Position value) const {
   return {field_.x + inset_ + (field_.width - 2 * inset_) * x_.share(value.x),
           field_.bottom() - field_.height * y_.share(value.y)};
 }
+
+bool Axes::shows(Position value) const { return shows_across(value.x) && is_on_axis(y_.share(value.y)); }
+
+bool Axes::shows_across(double x) const { return is_on_axis(x_.share(x)); }
 
 }  // namespace allreplay

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,9 @@ class Axes {
 
   Position at(Position value) const;
   const Box& field() const { return field_; }
+  /// True if at() is in the field.
+  bool shows(Position value) const;
+  bool shows_across(double x) const;         ///< the same for the horizontal axis alone
   double bottom() const { return bottom_; }  ///< of everything drawn
 
  private:
@@ -31,7 +35,8 @@ class Axes {
 };
 
 /// Returns a scale for an axis of this length, with so few ticks that their labels do not touch.
-Scale scale_with_room(const ChartAxis& axis, std::pair<double, double> shown, double length);
+Scale scale_with_room(const ChartAxis& axis, std::pair<double, double> shown, double length,
+                      std::string_view font = usual_font);
 
 /// Draws an axis below `field`: grid lines through it, labels if they do not touch, and the name. Its ends are `inset`
 /// inside the field. Returns the y at which the next part may begin.
@@ -51,7 +56,7 @@ double add_labels_below(Drawing& drawing, double top, const std::vector<AxisLabe
 void add_axis_left(Drawing& drawing, const Box& field, const ChartAxis& axis, const Scale& scale);
 
 /// The room that add_axis_left() takes on the left, and above.
-double width_of_axis_left(const ChartAxis& axis, const Scale& scale);
+double width_of_axis_left(const ChartAxis& axis, const Scale& scale, std::string_view font = usual_font);
 constexpr double height_of_axis_name = 20;
 
 /// The number of ticks for which an axis on the left has room.

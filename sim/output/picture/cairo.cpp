@@ -44,8 +44,8 @@ Pen pen_on(const Surface& surface) {
   return pen;
 }
 
-void choose_font(cairo_t* pen, double size, bool bold, bool italic) {
-  cairo_select_font_face(pen, "DejaVu Sans", italic ? CAIRO_FONT_SLANT_ITALIC : CAIRO_FONT_SLANT_NORMAL,
+void choose_font(cairo_t* pen, const std::string& font, double size, bool bold, bool italic) {
+  cairo_select_font_face(pen, font.c_str(), italic ? CAIRO_FONT_SLANT_ITALIC : CAIRO_FONT_SLANT_NORMAL,
                          bold ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
   cairo_set_font_size(pen, size);
 }
@@ -57,7 +57,7 @@ cairo_status_t append(void* text, const unsigned char* data, unsigned length) {
 
 class Painter {
  public:
-  explicit Painter(cairo_t* pen) : pen_(pen) {}
+  explicit Painter(cairo_t* pen, const std::string& font) : pen_(pen), font_(font) {}
 
   void paint(const Drawing& drawing) {
     set(colour(0xFFFFFF));
@@ -130,7 +130,7 @@ class Painter {
 
   void paint(const Text& one) {
     const std::string text = displayable(one.text);
-    choose_font(pen_, one.size, one.bold, one.italic);
+    choose_font(pen_, font_, one.size, one.bold, one.italic);
     cairo_text_extents_t extents;
     cairo_text_extents(pen_, text.c_str(), &extents);
     const double back = one.align == Align::Start ? 0 : one.align == Align::Middle ? 0.5 : 1;
@@ -145,18 +145,20 @@ class Painter {
   }
 
   cairo_t* pen_;
+  const std::string& font_;
 };
 
 }  // namespace
 
-std::string to_png(const Drawing& drawing, double scale) {
+std::string to_png(const Drawing& drawing, double resolution) {
   load_cairo();
+  const double scale = resolution * drawing.zoom;
   const auto pixels = [scale](double size) { return static_cast<int>(std::ceil(scale * size)); };
   const Surface surface =
       checked(cairo_image_surface_create(CAIRO_FORMAT_RGB24, pixels(drawing.width), pixels(drawing.height)));
   const Pen pen = pen_on(surface);
   cairo_scale(pen.get(), scale, scale);
-  Painter(pen.get()).paint(drawing);
+  Painter(pen.get(), drawing.font).paint(drawing);
   cairo_surface_flush(surface.get());
   std::string file;
   require(cairo_surface_write_to_png_stream(surface.get(), append, &file));
@@ -166,26 +168,27 @@ std::string to_png(const Drawing& drawing, double scale) {
 std::string to_pdf(const Drawing& drawing) {
   load_cairo();
   std::string file;
-  const Surface surface = checked(cairo_pdf_surface_create_for_stream(append, &file, points_per_pixel * drawing.width,
-                                                                      points_per_pixel * drawing.height));
+  const double scale = points_per_pixel * drawing.zoom;
+  const Surface surface =
+      checked(cairo_pdf_surface_create_for_stream(append, &file, scale * drawing.width, scale * drawing.height));
   cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_TITLE, displayable(drawing.title).c_str());
   cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_CREATE_DATE, "");  // for the same bytes every day
   {
     const Pen pen = pen_on(surface);
-    cairo_scale(pen.get(), points_per_pixel, points_per_pixel);
-    Painter(pen.get()).paint(drawing);
+    cairo_scale(pen.get(), scale, scale);
+    Painter(pen.get(), drawing.font).paint(drawing);
   }
   cairo_surface_finish(surface.get());
   require(cairo_surface_status(surface.get()));
   return file;
 }
 
-double text_width(std::string_view text, double size, bool bold) {
+double text_width(std::string_view text, double size, bool bold, std::string_view font) {
   load_cairo();
   constexpr double large = 100;  // measured at this size, so that widths are in proportion
   const Surface surface = checked(cairo_image_surface_create(CAIRO_FORMAT_A8, 1, 1));
   const Pen pen = pen_on(surface);
-  choose_font(pen.get(), large, bold, false);
+  choose_font(pen.get(), std::string(font), large, bold, false);
   cairo_text_extents_t extents;
   cairo_text_extents(pen.get(), displayable(text).c_str(), &extents);
   require(cairo_status(pen.get()));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -23,6 +24,26 @@ struct Range {
   }
 };
 
+// The values along each axis; along the vertical one only of what the horizontal one shows, unless it shows nothing.
+std::pair<Range, Range> ranges_of(const Chart& chart) {
+  Range across, along, all;
+  const auto add = [&](double x, double y) {
+    all.add(y);
+    if (x >= chart.x.from.value_or(x) && x <= chart.x.to.value_or(x)) along.add(y);
+  };
+  for (const Series& series : chart.series) {
+    for (const Position& point : series.points) {
+      across.add(point.x - series.bar_width / 2);
+      across.add(point.x + series.bar_width / 2);
+      add(point.x, point.y);
+    }
+    for (const ErrorBar& error : series.errors)
+      for (const double end : {error.low, error.high})
+        if (end > 0 || chart.y.spacing == Spacing::Linear) add(error.x, end);
+  }
+  return {across, along.least <= along.greatest ? along : all};
+}
+
 std::size_t place_of(const Chart& chart, std::size_t series) { return chart.series[series].style.value_or(series); }
 
 LegendEntry entry_of(const Series& series, const SeriesLook& look) {
@@ -41,20 +62,40 @@ class ChartPainter {
       : drawing_(drawing), chart_(chart), axes_(axes) {}
 
   void paint(const Series& series, const SeriesLook& look) const {
-    std::vector<Position> points;
-    for (const Position& point : series.points) points.push_back(axes_.at(point));
     if (series.bar_width > 0) return paint_bars(series, look);
     if (series.line)
-      drawing_.add(Path{.points = points,
-                        .look = series.reference ? reference_look() : line_look(look),
-                        .meaning = {series.reference ? "reference" : "line", series.name}});
+      for (std::vector<Position>& points : visible_parts(series))
+        drawing_.add(Path{.points = std::move(points),
+                          .look = series.reference ? reference_look() : line_look(look),
+                          .meaning = {series.reference ? "reference" : "line", series.name}});
+    for (const ErrorBar& error : series.errors) paint_error(error, look);
     if (!series.markers || series.reference) return;
-    for (std::size_t p = 0; p < points.size(); ++p)
-      add_marker(drawing_, look, points[p], {"point", title_of(series, series.points[p])});
-    for (const Position& point : series.crossed) add_cross(drawing_, axes_.at(point));
+    for (const Position& point : series.points)
+      if (axes_.shows(point)) add_marker(drawing_, look, axes_.at(point), {"point", title_of(series, point)});
+    for (const Position& point : series.crossed)
+      if (axes_.shows(point)) add_cross(drawing_, axes_.at(point));
   }
 
  private:
+  // The parts of the series' line in the field.
+  std::vector<std::vector<Position>> visible_parts(const Series& series) const {
+    std::vector<Position> points;
+    for (const Position& point : series.points) points.push_back(axes_.at(point));
+    if (std::ranges::all_of(series.points, [&](const Position& point) { return axes_.shows(point); })) return {points};
+    return clipped(points, axes_.field());
+  }
+
+  // Low ends that a logarithmic axis cannot show, and ends beyond the limits, are cut off at the field and have no cap.
+  void paint_error(const ErrorBar& error, const SeriesLook& look) const {
+    const Box& field = axes_.field();
+    const double low = axes_.at({error.x, error.low}).y, high = axes_.at({error.x, error.high}).y;
+    if (!axes_.shows_across(error.x) || low <= field.y || high >= field.bottom()) return;
+    const bool low_in = low <= field.bottom(), high_in = high >= field.y;  // false if not a number
+    const double x = axes_.at({error.x, error.high}).x;
+    add_error_bar(drawing_, {.line = look.colour}, {x, low_in ? low : field.bottom()}, {x, high_in ? high : field.y},
+                  low_in, high_in);
+  }
+
   void paint_bars(const Series& series, const SeriesLook& look) const {
     for (const Position& point : series.points) {
       const Position left = axes_.at({point.x - series.bar_width / 2, point.y});
@@ -85,13 +126,7 @@ std::vector<LegendEntry> legend_of(const Chart& chart) {
 }
 
 double add_chart(Drawing& drawing, const Box& room, const Chart& chart) {
-  Range across, along;
-  for (const Series& series : chart.series)
-    for (const Position& point : series.points) {
-      across.add(point.x - series.bar_width / 2);
-      across.add(point.x + series.bar_width / 2);
-      along.add(point.y);
-    }
+  const auto [across, along] = ranges_of(chart);
   const Axes axes(drawing, {room.x, room.y, room.width - style::margin, chart.height}, chart.x,
                   {across.least, across.greatest}, chart.y, {along.least, along.greatest});
   const ChartPainter painter(drawing, chart, axes);

@@ -19,10 +19,16 @@
 
 namespace allreplay {
 
+/// A vertical line that shows how far a value may vary, in the units of the axes.
+struct ErrorBar {
+  double x = 0, low = 0, high = 0;
+};
+
 struct Series {
   std::string name;  ///< in the legend; "" for none
   std::vector<Position> points;
   std::vector<Position> crossed = {};  ///< points that do not count, which get a cross
+  std::vector<ErrorBar> errors = {};   ///< of points
   bool line = true;                    ///< join the points, in their order
   bool markers = true;                 ///< mark each point
   std::optional<std::size_t> style;    ///< for series_look(), the same for related series; by default the index
@@ -33,7 +39,7 @@ struct Series {
 struct Chart {
   std::string title;
   std::string note;  ///< below the picture, small
-  ChartAxis x, y;
+  ChartAxis x, y;    ///< what is beyond their `from` and `to` is cut off
   std::vector<Series> series;
   double width = 640;
   double height = 340;  ///< of the field between the axes

@@ -95,9 +95,14 @@ struct SeriesShapes {
   std::size_t first = 0, end = 0;
 };
 
+/// The family of letters where a drawing names none.
+inline constexpr std::string_view usual_font = "DejaVu Sans";
+
 struct Drawing {
   double width = 0, height = 0;
-  std::string title;  ///< for readers who do not see the drawing
+  std::string title;                           ///< for readers who do not see the drawing
+  std::string font = std::string(usual_font);  ///< the family of its letters
+  double zoom = 1;                             ///< the size in files: pixels of 1/96 inch for each unit of the drawing
   std::vector<Shape> shapes;
   std::vector<SeriesShapes> series;  ///< in the order of the shapes; none overlaps another
 
@@ -110,13 +115,15 @@ struct Drawing {
 };
 
 /// The width of a text as drawn, in pixels, to about a tenth.
-double text_width(std::string_view text, double size, bool bold = false);
+double text_width(std::string_view text, double size, bool bold = false, std::string_view font = usual_font);
 
 /// `text` if it is no wider than `most`, else as much of its beginning as fits before "…"; "" if nothing fits.
-std::string fitted(std::string_view text, double size, double most, bool bold = false);
+std::string fitted(std::string_view text, double size, double most, bool bold = false,
+                   std::string_view font = usual_font);
 
 /// Breaks the text into lines no wider than `most`: at spaces and ends of lines, and inside words that are wider.
-std::vector<std::string> wrapped(std::string_view text, double size, double most, bool bold = false);
+std::vector<std::string> wrapped(std::string_view text, double size, double most, bool bold = false,
+                                 std::string_view font = usual_font);
 
 /// The text as UTF-8 that every viewer accepts: invalid bytes become U+FFFD.
 std::string displayable(std::string_view text);

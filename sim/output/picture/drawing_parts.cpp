@@ -11,7 +11,8 @@ namespace {
 constexpr double line_height = 1.35;  // of the size of the text
 
 double add_lines(Drawing& drawing, double top, const Text& like) {
-  for (const std::string& line : wrapped(like.text, like.size, drawing.width - 2 * style::margin, like.bold)) {
+  for (const std::string& line :
+       wrapped(like.text, like.size, drawing.width - 2 * style::margin, like.bold, drawing.font)) {
     Text text = like;
     text.text = line;
     text.at = {style::margin, top + like.size};
@@ -21,7 +22,58 @@ double add_lines(Drawing& drawing, double top, const Text& like) {
   return top;
 }
 
+constexpr double sample_width = 22, after_sample = 6, entry_height = 18;  // of a legend's entry
+
+double width_of_entry(const LegendEntry& entry, std::string_view font) {
+  return sample_width + after_sample + text_width(entry.name, style::text_size, false, font);
+}
+
+void add_entry(Drawing& drawing, Position at, const LegendEntry& entry) {
+  entry.sample(drawing, {at.x, at.y + 3, sample_width, 11});
+  drawing.add(Text{.at = {at.x + sample_width + after_sample, at.y + 12.5},
+                   .text = entry.name,
+                   .colour = style::ink,
+                   .kind = "legend"});
+}
+
+// Cuts the segment from `a` to `b` off at the sides of the box (Liang and Barsky, 1984); false if nothing is left.
+bool cut(Position& a, Position& b, const Box& box) {
+  const Position step{b.x - a.x, b.y - a.y};
+  double from = 0, to = 1;
+  const auto keep = [&](double towards, double distance) {  // the side: towards * t <= distance
+    if (towards == 0) return distance >= 0;
+    const double at = distance / towards;
+    towards < 0 ? from = std::max(from, at) : to = std::min(to, at);
+    return from <= to;
+  };
+  if (!keep(-step.x, a.x - box.x) || !keep(step.x, box.right() - a.x) || !keep(-step.y, a.y - box.y) ||
+      !keep(step.y, box.bottom() - a.y))
+    return false;
+  const Position start = a;
+  if (from > 0) a = {start.x + from * step.x, start.y + from * step.y};
+  if (to < 1) b = {start.x + to * step.x, start.y + to * step.y};
+  return true;
+}
+
 }  // namespace
+
+std::vector<std::vector<Position>> clipped(const std::vector<Position>& line, const Box& box) {
+  std::vector<std::vector<Position>> parts;
+  bool joined = false;  // the last part ends at the start of the segment
+  for (std::size_t i = 1; i < line.size(); ++i) {
+    Position a = line[i - 1], b = line[i];
+    if (!cut(a, b, box)) {
+      joined = false;
+      continue;
+    }
+    if (joined)
+      parts.back().push_back(b);
+    else
+      parts.push_back({a, b});
+    joined = b.x == line[i].x && b.y == line[i].y;
+  }
+  return parts;
+}
 
 LegendEntry swatch(const std::string& name, const Look& look) {
   return {name, [look](Drawing& drawing, const Box& box) { drawing.add(Rectangle{box, look, {}}); }};
@@ -45,20 +97,33 @@ double add_note(Drawing& drawing, double top, const std::string& note) {
 }
 
 double add_legend(Drawing& drawing, double top, const std::vector<LegendEntry>& entries) {
-  constexpr double sample = 22, gap = 6, between = 14, height = 18;
+  constexpr double between = 14;
   if (entries.empty()) return top;
   double x = style::margin;
   for (const LegendEntry& entry : entries) {
-    const double width = sample + gap + text_width(entry.name, style::text_size);
+    const double width = width_of_entry(entry, drawing.font);
     if (x > style::margin && x + width > drawing.width - style::margin) {
       x = style::margin;
-      top += height;
+      top += entry_height;
     }
-    entry.sample(drawing, {x, top + 3, sample, 11});
-    drawing.add(Text{.at = {x + sample + gap, top + 12.5}, .text = entry.name, .colour = style::ink, .kind = "legend"});
+    add_entry(drawing, {x, top}, entry);
     x += width + between;
   }
-  return top + height;
+  return top + entry_height;
+}
+
+double width_of_legend(const std::vector<LegendEntry>& entries, std::string_view font) {
+  double widest = 0;
+  for (const LegendEntry& entry : entries) widest = std::max(widest, width_of_entry(entry, font));
+  return widest;
+}
+
+double add_legend_column(Drawing& drawing, Position at, const std::vector<LegendEntry>& entries) {
+  for (const LegendEntry& entry : entries) {
+    add_entry(drawing, at, entry);
+    at.y += entry_height;
+  }
+  return at.y;
 }
 
 }  // namespace allreplay

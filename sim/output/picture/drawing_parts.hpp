@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/output/picture/drawing.hpp"
@@ -22,5 +23,12 @@ double add_title(Drawing& drawing, double top, const std::string& title);
 double add_text(Drawing& drawing, double top, const std::string& text);  ///< keeps line breaks
 double add_legend(Drawing& drawing, double top, const std::vector<LegendEntry>& entries);
 double add_note(Drawing& drawing, double top, const std::string& note);
+
+/// Draws the legend as a column with `at` as its upper left corner; returns the y at which it ends.
+double add_legend_column(Drawing& drawing, Position at, const std::vector<LegendEntry>& entries);
+double width_of_legend(const std::vector<LegendEntry>& entries, std::string_view font);  ///< of such a column
+
+/// Returns the parts of a line through these points that lie in the box.
+std::vector<std::vector<Position>> clipped(const std::vector<Position>& line, const Box& box);
 
 }  // namespace allreplay

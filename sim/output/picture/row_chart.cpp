@@ -21,6 +21,13 @@ bool has_bars(const RowChart& chart) {
   return std::ranges::any_of(chart.rows, [](const ChartRow& row) { return !row.parts.empty(); });
 }
 
+template <class Visit>
+void for_each_error(const ChartRow& row, const Visit& visit) {
+  if (row.error) visit(*row.error);
+  for (const RowDot& dot : row.dots)
+    if (dot.error) visit(*dot.error);
+}
+
 // The least and the greatest number shown.
 std::pair<double, double> extent_of(const RowChart& chart) {
   double least = std::numeric_limits<double>::infinity(), greatest = -least;
@@ -33,28 +40,34 @@ std::pair<double, double> extent_of(const RowChart& chart) {
     double end = 0;
     for (const RowPart& part : row.parts) add(end += part.value);
     for (const RowDot& dot : row.dots) add(dot.value);
+    for_each_error(row, [&](const RowError& error) {
+      for (const double value : {error.low, error.high})
+        if (value > 0 || chart.x.spacing == Spacing::Linear) add(value);
+    });
   }
   if (chart.mark) add(chart.mark->value);
   return {least, std::min(greatest, chart.x.to.value_or(greatest))};
 }
 
-double widest(const std::vector<ChartRow>& rows, std::string ChartRow::*text) {
+double widest(const std::vector<ChartRow>& rows, std::string ChartRow::*text, std::string_view font = usual_font) {
   double widest = 0;
-  for (const ChartRow& row : rows) widest = std::max(widest, text_width(row.*text, style::text_size));
+  for (const ChartRow& row : rows) widest = std::max(widest, text_width(row.*text, style::text_size, false, font));
   return widest;
 }
 
-double width_of_ends(const RowChart& chart) { return std::max(widest(chart.rows, &ChartRow::end) + 8, style::margin); }
+double width_of_ends(const RowChart& chart, std::string_view font = usual_font) {
+  return std::max(widest(chart.rows, &ChartRow::end, font) + 8, style::margin);
+}
 
 class RowPainter {
  public:
   RowPainter(Drawing& drawing, const Box& room, const RowChart& chart)
       : drawing_(drawing),
         chart_(chart),
-        names_(std::min(widest(chart.rows, &ChartRow::name), 0.55 * room.width)),
+        names_(std::min(widest(chart.rows, &ChartRow::name, drawing.font), 0.55 * room.width)),
         field_(field_in(room)),
         inset_(has_bars(chart) ? 0 : 8),
-        scale_(scale_with_room(chart.x, extent_of(chart), field_.width)) {
+        scale_(scale_with_room(chart.x, extent_of(chart), field_.width, drawing.font)) {
     if (chart.rows.empty() || (has_bars(chart) && chart.x.spacing != Spacing::Linear))
       throw std::logic_error("a chart without rows, or bars on a logarithmic axis");
   }
@@ -68,6 +81,7 @@ class RowPainter {
                         .meaning = {"mark", chart_.mark->name}});
     for_each_row([&](const ChartRow& row, double y) {
       for (const RowDot& dot : row.dots) {
+        if (dot.error) add_error(*dot.error, {.line = series_look(dot.style).colour}, y);
         add_marker(drawing_, series_look(dot.style), {x_of(dot.value), y}, {"point", dot.title});
         if (dot.crossed) add_cross(drawing_, {x_of(dot.value), y});
       }
@@ -84,7 +98,7 @@ class RowPainter {
   Box field_in(const Box& room) const {
     const auto groups = std::ranges::count_if(chart_.rows, &ChartRow::starts_group);
     const double left = names_ + 8;
-    return {room.x + left, room.y, room.width - left - width_of_ends(chart_),
+    return {room.x + left, room.y, room.width - left - width_of_ends(chart_, drawing_.font),
             chart_.row_height * static_cast<double>(chart_.rows.size()) + gap() * static_cast<double>(groups + 1)};
   }
 
@@ -111,7 +125,7 @@ class RowPainter {
     const auto write = [&](double x, const std::string& text, Align align, const char* kind) {
       drawing_.add(Text{.at = {x, y + 4}, .text = text, .align = align, .colour = style::ink, .kind = kind});
     };
-    write(field_.x - 8, fitted(row.name, style::text_size, names_), Align::End, "row");
+    write(field_.x - 8, fitted(row.name, style::text_size, names_, false, drawing_.font), Align::End, "row");
     if (!row.dots.empty())
       drawing_.add(Path{.points = {{field_.x, y}, {field_.right(), y}}, .look = {.line = style::grid, .width = 0.5}});
     double end = 0;
@@ -123,8 +137,21 @@ class RowPainter {
                                part.look,
                                {"part", fmt::format("{}, {}: {}", row.name, part.name, chart_.x.label(part.value))}});
     }
+    if (row.error)
+      for (const Look& look : {Look{.line = colour(0xFFFFFF), .width = 3}, Look{.line = style::ink}})
+        add_error(*row.error, look, y);
     if (row.crossed) add_cross(drawing_, {x_of(end) - 7, y});
     if (!row.end.empty()) write(field_.right() + 8, row.end, Align::Start, "end");
+  }
+
+  // Ends beyond the axis, and those that a logarithmic axis cannot show, are cut off and have no cap.
+  void add_error(const RowError& error, const Look& look, double y) {
+    const double left = field_.x + inset_, right = field_.right() - inset_;
+    const auto place = [&](double value) { return left + (right - left) * scale_.share(value); };
+    const double low = place(error.low), high = place(error.high);
+    if (low >= right || high <= left) return;
+    const bool low_in = low >= left, high_in = high <= right;
+    add_error_bar(drawing_, look, {low_in ? low : left, y}, {high_in ? high : right, y}, low_in, high_in);
   }
 
   Drawing& drawing_;

@@ -17,11 +17,17 @@ struct RowPart {
   Look look;
 };
 
+/// The ends of a line that shows how far a value may vary.
+struct RowError {
+  double low = 0, high = 0;
+};
+
 struct RowDot {
   double value = 0;
   std::size_t style = 0;  ///< see series_look()
   std::string title;      ///< shown when hovering
   bool crossed = false;   ///< it does not count, and gets a cross
+  std::optional<RowError> error = {};
 };
 
 struct ChartRow {
@@ -29,9 +35,10 @@ struct ChartRow {
   std::string series;          ///< rows of one series are highlighted together
   std::vector<RowPart> parts;  ///< end to end
   std::vector<RowDot> dots;
-  std::string end;            ///< a text on the right
-  bool crossed = false;       ///< the bar does not count, and gets a cross
-  bool starts_group = false;  ///< a gap is above it
+  std::string end;                     ///< a text on the right
+  std::optional<RowError> error = {};  ///< of the bar's end
+  bool crossed = false;                ///< the bar does not count, and gets a cross
+  bool starts_group = false;           ///< a gap is above it
 };
 
 /// A line across all rows.
@@ -44,7 +51,7 @@ struct RowChart {
   std::string title;
   std::string verdict;  ///< below the title
   std::string note;     ///< below the picture, small
-  ChartAxis x;          ///< bars end at its `to`
+  ChartAxis x;          ///< bars and errors end at its limits; dots must be within
   std::vector<ChartRow> rows;
   std::optional<RowMark> mark;
   double row_height = 25;

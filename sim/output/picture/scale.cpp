@@ -56,8 +56,8 @@ double Scale::share(double value) const {
 
 void Scale::make_given(const ChartAxis& axis) {
   ticks_ = axis.ticks;
-  from_ = ticks_.front();
-  to_ = ticks_.back();
+  from_ = axis.from.value_or(ticks_.front());
+  to_ = axis.to.value_or(ticks_.back());
   if (to_ > from_) return;
   from_ = logarithmic_ ? from_ / 2 : from_ - 1;  // a single tick is in the middle
   to_ = logarithmic_ ? to_ * 2 : to_ + 1;

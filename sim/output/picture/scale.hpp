@@ -20,7 +20,7 @@ struct ChartAxis {
   std::optional<double> from, to;  ///< by default the values shown, from 0 if linear, extended to round numbers
   bool from_zero = true;      ///< if linear and without `from`: begin at 0, not at a number near the least one shown
   bool names_all = false;     ///< every tick has a label, upwards if they need more room
-  std::vector<double> ticks;  ///< if any: the only ticks, in order, with the ends first and last
+  std::vector<double> ticks;  ///< if any: the only ticks, in order; first and last are the ends without `from` and `to`
 };
 
 class Scale {

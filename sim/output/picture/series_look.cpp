@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "sim/output/picture/style.hpp"
 
@@ -103,6 +104,18 @@ Colour mixed(Colour from, Colour to, double share) {
     return static_cast<std::uint8_t>(std::lround(a + share * (b - a)));
   };
   return {mix(from.red, to.red), mix(from.green, to.green), mix(from.blue, to.blue)};
+}
+
+void add_error_bar(Drawing& drawing, const Look& look, Position from, Position to, bool cap_from, bool cap_to) {
+  constexpr double cap = 3;
+  const bool vertical = from.x == to.x;
+  const auto add = [&](Position a, Position b) {
+    drawing.add(Path{.points = {a, b}, .look = look, .meaning = {"error", ""}});
+  };
+  add(from, to);
+  const Position half = vertical ? Position{cap, 0} : Position{0, cap};
+  for (const auto& [end, capped] : {std::pair(from, cap_from), {to, cap_to}})
+    if (capped) add({end.x - half.x, end.y - half.y}, {end.x + half.x, end.y + half.y});
 }
 
 void add_cross(Drawing& drawing, Position at) {

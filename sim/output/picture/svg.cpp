@@ -41,16 +41,23 @@ class Writer {
     }
     const std::string width = number(drawing_.width), height = number(drawing_.height);
     return fmt::format(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
-        "font-family=\"DejaVu Sans, Verdana, Geneva, sans-serif\" role=\"img\"{5}>\n{2}{3}"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{6}\" height=\"{7}\" viewBox=\"0 0 {0} {1}\" "
+        "font-family=\"{8}\" role=\"img\"{5}>\n{2}{3}"
         "<rect class=\"page\" width=\"{0}\" height=\"{1}\" fill=\"#fff\"/>\n{4}</svg>\n",
         width, height, on_page() ? "" : fmt::format("<title>{}</title>\n", shown(drawing_.title)),
         patterns_.empty() ? "" : "<defs>\n" + patterns_ + "</defs>\n", body_,
-        on_page() ? fmt::format(" aria-label=\"{}\"", shown(drawing_.title)) : "");
+        on_page() ? fmt::format(" aria-label=\"{}\"", shown(drawing_.title)) : "",
+        number(drawing_.zoom * drawing_.width), number(drawing_.zoom * drawing_.height), families());
   }
 
  private:
   bool on_page() const { return !ids_.empty(); }
+
+  // The families that a viewer tries in turn.
+  std::string families() const {
+    const std::string others = "DejaVu Sans, Verdana, Geneva, sans-serif";
+    return drawing_.font == usual_font ? others : shown(drawing_.font) + ", " + others;
+  }
 
   void write(const Rectangle& one) {
     const std::string shape = fmt::format("rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"", number(one.box.x),

@@ -63,9 +63,11 @@ Figure columns_figure(const PlotData& data) {
   for (const PlotPanel& panel : panels) {
     RowChart chart{.x = {.name = name}, .row_height = 16};
     if (shares) chart.x.to = 100;
+    if (options.y_limits.to) chart.x.to = options.y_limits.to;
     chart.rows = rows_of(panel, [&](const std::string& series, std::size_t row) {
       return ChartRow{.parts = {{series, data.y[row], bar_look(series_look(looks.at(series)))}},
                       .end = number_text(data.y[row]),
+                      .error = data.errors.empty() ? std::nullopt : data.errors[row],
                       .crossed = !data.rows[row]->fits};
     });
     add_panel(figure, title_of(data, panel), std::move(chart));
@@ -93,6 +95,7 @@ Figure bars_figure(const PlotData& data) {
       for (const PlotPoint& point : series.points) longest = std::max(longest, of(point.row, "iteration_s"));
     const FittingUnit unit = unit_of_duration(longest);
     RowChart chart{.x = {.name = fmt::format("time per iteration ({})", unit.name)}, .row_height = 16};
+    if (const auto& to = data.options.y_limits.to) chart.x.to = *to / unit.size;
     chart.rows = rows_of(panel, [&](const std::string& series, std::size_t row) {
       const double whole = of(row, "iteration_s"), coding = of(row, "codec_s"), exposed = of(row, "exposed_comm_s");
       // The rest is computation of all micro-batches and the update.

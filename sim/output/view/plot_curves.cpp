@@ -35,44 +35,70 @@ class Curves {
   Chart chart(const PlotPanel& panel, PlotKind kind) const {
     const PlotPlaces places = places_of(panel);
     Chart chart{.height = curves_height};
-    const bool logarithmic = options_.log && places.numbers && places.at(places.names.front()) > 0;
-    chart.x = places_axis(options_.axis_name(options_.x), places, logarithmic);
+    chart.x = axis_below(places);
+    const bool logarithmic = chart.x.spacing != Spacing::Linear;
     double least = std::numeric_limits<double>::infinity(), greatest = 0;
     for (const PlotSeries& series : panel.series) {
       Series curve{.name = series.name, .style = looks_.at(series.name)};
       for (const PlotPoint& point : series.points) {
         curve.points.push_back({places.at(point.x), curve_value(data_, kind, point.row)});
-        least = std::min(least, curve.points.back().y);
-        greatest = std::max(greatest, curve.points.back().y);
+        if (options_.x_limits.contain(curve.points.back().x)) {
+          least = std::min(least, curve.points.back().y);
+          greatest = std::max(greatest, curve.points.back().y);
+        }
+        if (!data_.errors.empty() && data_.errors[point.row])
+          curve.errors.push_back({places.at(point.x), data_.errors[point.row]->low, data_.errors[point.row]->high});
         if (!data_.rows[point.row]->fits) curve.crossed.push_back(curve.points.back());
       }
       std::stable_sort(curve.points.begin(), curve.points.end(), [](auto& a, auto& b) { return a.x < b.x; });
       chart.series.push_back(std::move(curve));
     }
     chart.y = axis_of(panel, kind, least, greatest, logarithmic);
-    add_ideal(chart, kind);
+    limit(chart.y, options_.y_limits);
+    add_ideal(chart, kind, places);
     return chart;
   }
 
  private:
+  // The places are the ticks, except on a logarithmic axis whose base was given: it has ticks at powers.
+  ChartAxis axis_below(const PlotPlaces& places) const {
+    const PlotLog& log = options_.log;
+    const PlotLimits& limits = options_.x_limits;
+    const bool asked = log.asked_x && log.x.value_or(Spacing::Linear) != Spacing::Linear;
+    if (!places.numbers && (limits.given() || asked))
+      throw InputError({data_.table.file, ""}, fmt::format("{} has names, not numbers", options_.x),
+                       "no limits and no base of x");
+    const bool positive = places.numbers && places.at(places.names.front()) > 0 && limits.from.value_or(1) > 0;
+    if (asked && !positive)
+      throw InputError({data_.table.file, ""}, "a logarithmic axis of x shows no numbers up to 0",
+                       "\"xlim\" above 0, or log=false");
+    ChartAxis axis =
+        places_axis(options_.axis_name(options_.x), places, positive ? log.x.value_or(Spacing::Log2) : Spacing::Linear);
+    limit(axis, limits);
+    if (axis.spacing != Spacing::Linear && log.x) axis.ticks.clear();
+    std::erase_if(axis.ticks, [&](double tick) { return !limits.contain(tick); });
+    return axis;
+  }
+
   ChartAxis axis_of(const PlotPanel& panel, PlotKind kind, double least, double greatest, bool logarithmic) const {
     if (kind == PlotKind::Efficiency) {
       ChartAxis axis{.name = efficiency_name(data_, panel)};
       if (greatest <= 100) axis.to = 100;
+      axis.spacing = spacing_of_y(data_, false, Spacing::Linear, least);
       return axis;
     }
     if (kind == PlotKind::Speedup) {
       ChartAxis axis{.name = "speed-up over one worker"};
-      if (logarithmic && least > 0) axis.spacing = Spacing::Log2;
+      axis.spacing = spacing_of_y(data_, logarithmic && least > 0, Spacing::Log2, least);
       return axis;
     }
     ChartAxis axis{.name = options_.name_of_y()};
     axis.from_zero = false;
-    if (options_.log && least > 0 && greatest > 6 * least) axis.spacing = Spacing::Log2;
+    axis.spacing = spacing_of_y(data_, least > 0 && greatest > 6 * least, Spacing::Log2, least);
     return axis;
   }
 
-  void add_ideal(Chart& chart, PlotKind kind) const {
+  void add_ideal(Chart& chart, PlotKind kind, const PlotPlaces& places) const {
     if (!options_.ideal || (kind == PlotKind::Speedup && options_.x != "workers") ||
         (kind == PlotKind::Lines && !options_.divides()))
       return;
@@ -80,7 +106,7 @@ class Curves {
     const std::string name = named != options_.labels.end() ? named->second
                              : kind == PlotKind::Lines      ? "Equal"
                                                             : "Ideal";
-    const double first = chart.x.ticks.front(), last = chart.x.ticks.back();
+    const double first = places.at(places.names.front()), last = places.at(places.names.back());
     const double level = kind == PlotKind::Efficiency ? 100 : 1;
     Series ideal{.name = name, .points = {{first, level}, {last, level}}, .reference = true};
     if (kind == PlotKind::Speedup) ideal.points = {{first, first}, {last, last}};

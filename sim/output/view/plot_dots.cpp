@@ -21,17 +21,24 @@ RowChart dots_of(const PlotData& data, const PlotPanel& panel, const std::vector
     for (const PlotPoint& point : series.points) {
       const auto place = std::find(places.begin(), places.end(), point.x) - places.begin();
       const double value = data.y[point.row];
+      if (!options.y_limits.contain(value)) continue;
       least = std::min(least, value);
       greatest = std::max(greatest, value);
-      chart.rows.back().dots.push_back({value, static_cast<std::size_t>(place),
-                                        fmt::format("{}: {}, {:.6g}", series.name, point.x, value),
-                                        !data.rows[point.row]->fits});
+      chart.rows.back().dots.push_back(
+          {value, static_cast<std::size_t>(place), fmt::format("{}: {}, {:.6g}", series.name, point.x, value),
+           !data.rows[point.row]->fits, data.errors.empty() ? std::nullopt : data.errors[point.row]});
     }
+    if (chart.rows.back().dots.empty()) chart.rows.pop_back();
   }
-  std::ranges::stable_sort(chart.rows, {}, [](const ChartRow& row) {
-    return std::ranges::max_element(row.dots, {}, &RowDot::value)->value;
-  });
-  if (options.log && least > 0 && greatest > 3 * least) chart.x.spacing = Spacing::Log10;
+  if (chart.rows.empty())
+    throw InputError({data.table.file, ""}, fmt::format("{} has no dot between the limits", panel.title),
+                     "\"ylim\" around some values");
+  if (options.order.empty())
+    std::ranges::stable_sort(chart.rows, {}, [](const ChartRow& row) {
+      return std::ranges::max_element(row.dots, {}, &RowDot::value)->value;
+    });
+  chart.x.spacing = spacing_of_y(data, least > 0 && greatest > 3 * least, Spacing::Log10, least);
+  limit(chart.x, options.y_limits);
   if (options.ideal && options.divides()) chart.mark = RowMark{"", 1};
   return chart;
 }

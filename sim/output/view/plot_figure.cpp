@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "sim/output/picture/style.hpp"
 #include "sim/output/view/strategy_looks.hpp"
 
 namespace allreplay {
@@ -40,6 +41,14 @@ Figure figure_of(const PlotData& data, std::size_t panels, const std::string& ti
   for (const std::string& note : {note_of_large(data), origin_note(data)})
     if (!note.empty()) figure.note += (figure.note.empty() ? "" : " ") + note;
   if (panels == 1) figure.panel_width = 560;
+  const PlotPage& page = data.options.page;
+  constexpr double pixels_per_mm = 96 / 25.4, narrow_mm = 120, points_per_pixel = 0.75;
+  if (page.width) figure.width = pixels_per_mm * *page.width;
+  if (page.width && *page.width < narrow_mm) figure.columns = 1;
+  if (page.across) figure.columns = *page.across;
+  figure.font = page.font;
+  figure.zoom = page.font_size / (points_per_pixel * style::text_size);
+  figure.legend_place = page.legend;
   return figure;
 }
 
@@ -74,8 +83,8 @@ PlotPlaces places_of(const PlotPanel& panel) {
   return places;
 }
 
-ChartAxis places_axis(const std::string& name, const PlotPlaces& places, bool logarithmic) {
-  ChartAxis axis{.name = name, .spacing = logarithmic ? Spacing::Log2 : Spacing::Linear};
+ChartAxis places_axis(const std::string& name, const PlotPlaces& places, Spacing spacing) {
+  ChartAxis axis{.name = name, .spacing = spacing};
   axis.names_all = !places.numbers;
   for (const std::string& place : places.names) axis.ticks.push_back(places.at(place));
   axis.label = [places](double at) {
@@ -86,10 +95,23 @@ ChartAxis places_axis(const std::string& name, const PlotPlaces& places, bool lo
   return axis;
 }
 
-Figure plot_figure(const ResultTable& table, PlotOptions options) {
-  const PlotKind kind = options.kinds.front();
-  if (options.x.empty()) options.x = "workers";
-  const PlotData data = data_of(table, options);
+namespace {
+
+// Rejects what rows and bars cannot obey.
+void require_axes_of(PlotKind kind, const PlotOptions& options, const SourceLocation& place) {
+  if (std::ranges::find(plot_kinds(), kind, &PlotKindRow::value)->curves) return;
+  if (options.x_limits.given())
+    throw InputError(place, "only lines, speedup and efficiency have an axis of x", "no \"xlim\"");
+  if (options.log.asked_x && options.log.x != Spacing::Linear)
+    throw InputError(place, "only lines, speedup and efficiency have an axis of x", "no base of x");
+  if (kind == PlotKind::Dots) return;
+  if (options.log.asked_y && options.log.y != Spacing::Linear)
+    throw InputError(place, "bars begin at 0, which no logarithmic axis shows", "kind lines or dots, or no base of y");
+  if (kind != PlotKind::Histogram && options.y_limits.from.value_or(0) != 0)
+    throw InputError(place, "bars begin at 0", "\"ylim\" without a first limit, or kind dots");
+}
+
+Figure figure_of_kind(const PlotData& data, PlotKind kind) {
   switch (kind) {
     case PlotKind::Bars:
       return bars_figure(data);
@@ -102,6 +124,37 @@ Figure plot_figure(const ResultTable& table, PlotOptions options) {
     default:
       return curves_figure(data);
   }
+}
+
+}  // namespace
+
+Figure plot_figure(const ResultTable& table, PlotOptions options) {
+  const PlotKind kind = options.kinds.front();
+  if (options.x.empty()) options.x = "workers";
+  require_axes_of(kind, options, {table.file, ""});
+  const PlotData data = data_of(table, options);
+  Figure figure = figure_of_kind(data, kind);
+  constexpr double least_width = 120;
+  if (figure.width && panel_width_of(figure) < least_width)
+    throw InputError({table.file, ""}, "the picture is too narrow for its panels",
+                     "a larger \"width\", fewer panels \"across\", or the legend elsewhere");
+  return figure;
+}
+
+Spacing spacing_of_y(const PlotData& data, bool wide, Spacing usual, double least) {
+  const PlotLog& log = data.options.log;
+  const bool asked = log.asked_y && log.y;
+  const Spacing spacing = asked ? *log.y : wide ? log.y.value_or(usual) : Spacing::Linear;
+  if (least > 0 && data.options.y_limits.from.value_or(1) > 0) return spacing;
+  if (asked && spacing != Spacing::Linear)
+    throw InputError({data.table.file, ""}, "a logarithmic axis of y shows no numbers up to 0",
+                     "\"ylim\" above 0, or log=false");
+  return Spacing::Linear;
+}
+
+void limit(ChartAxis& axis, const PlotLimits& limits) {
+  if (limits.from) axis.from = limits.from;
+  if (limits.to) axis.to = limits.to;
 }
 
 }  // namespace allreplay

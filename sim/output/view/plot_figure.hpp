@@ -38,6 +38,13 @@ struct PlotPlaces {
 PlotPlaces places_of(const PlotPanel& panel);
 
 /// Returns an axis with a tick and a label at each place.
-ChartAxis places_axis(const std::string& name, const PlotPlaces& places, bool logarithmic);
+ChartAxis places_axis(const std::string& name, const PlotPlaces& places, Spacing spacing);
+
+/// Returns the spacing of the axis of `y`: as asked for, else `usual` if the values are spread so `wide` that it helps,
+/// else linear. `least`: the least value. Throws InputError if the axis was asked for and cannot show the values.
+Spacing spacing_of_y(const PlotData& data, bool wide, Spacing usual, double least);
+
+/// Sets the ends of an axis that were given.
+void limit(ChartAxis& axis, const PlotLimits& limits);
 
 }  // namespace allreplay

@@ -11,6 +11,7 @@
 
 #include "sim/base/core/json.hpp"
 #include "sim/base/core/named.hpp"
+#include "sim/output/picture/figure.hpp"
 
 namespace allreplay {
 
@@ -29,6 +30,29 @@ const std::vector<PlotKindRow>& plot_kinds();
 /// Conditions on columns: the cell has to be one of the texts.
 using RowSelection = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
+/// Which axis is logarithmic: by the values (none), or as asked for.
+struct PlotLog {
+  std::optional<Spacing> x, y;
+  bool asked_x = false, asked_y = false;  ///< for this axis: it has to obey
+};
+
+/// The ends of an axis; those not given follow from the values.
+struct PlotLimits {
+  std::optional<double> from, to;
+
+  bool given() const { return from || to; }
+  bool contain(double value) const { return (!from || value >= *from) && (!to || value <= *to); }
+};
+
+/// The look of the picture on its page.
+struct PlotPage {
+  std::optional<double> width;                 ///< in mm
+  std::optional<std::size_t> across;           ///< panels next to each other
+  std::string font = std::string(usual_font);  ///< family
+  double font_size = 8.25;                     ///< in points, of most letters
+  LegendPlace legend = LegendPlace::Top;
+};
+
 struct PlotOptions {
   std::vector<PlotKind> kinds{PlotKind::Speedup};
   std::string x;  ///< "": workers
@@ -39,8 +63,13 @@ struct PlotOptions {
   double scale = 1;                 ///< the size of `unit` in units of the column
   std::vector<std::string> series{"strategy"}, panels{"profile"};
   RowSelection where, mark;
+  std::vector<std::string> error;  ///< a column: half the length of error bars; two: their ends
+  std::vector<std::string> order;  ///< values that come first among panels, series and places along x
   std::map<std::string, std::string> labels;
-  bool log = true, ideal = true;
+  PlotLog log;
+  PlotLimits x_limits, y_limits;
+  bool ideal = true;
+  PlotPage page;
 
   bool divides() const { return !over_column.empty() || !over_rows.empty(); }
 
@@ -54,6 +83,7 @@ struct PlotOptions {
 
 struct PlotKey {
   std::string_view name;
+  std::string_view value;  ///< placeholder in help: "COLUMN"
   std::string_view right;  ///< describes valid values, for messages
   void (*read)(PlotOptions& options, const Json& value);
 };
@@ -64,7 +94,8 @@ std::span<const PlotKey> plot_keys();
 /// Sets the options that the object has keys for. Throws InputError.
 void read_plot_options(PlotOptions& options, const Json& object);
 
-/// Sets one option from KEY=VALUE; VALUE is JSON or a bare text. Throws InputError.
+/// Sets one option from KEY=VALUE; VALUE is JSON or a bare text. In a text, commas separate the items of a list, and
+/// COLUMN=VALUE adds to a selection. Throws InputError.
 void read_plot_option(PlotOptions& options, const std::string& key_and_value, const SourceLocation& place);
 
 }  // namespace allreplay

@@ -52,10 +52,12 @@ Figure histogram_figure(const PlotData& data) {
   for (const auto& [title, rows] : panels) {
     Chart chart{.height = rows_height};
     chart.x = {.name = x_name, .from_zero = false};
+    limit(chart.x, options.y_limits);
     chart.y = {.name = options.axis_name("rows")};
     std::vector<double> others;
     std::vector<std::pair<std::string, double>> marks;
     for (const std::size_t row : rows) {
+      if (!options.y_limits.contain(data.y[row])) continue;
       if (options.mark.empty() || !selects(data.table, options.mark, *data.rows[row])) {
         others.push_back(data.y[row]);
         continue;
@@ -64,6 +66,9 @@ Figure histogram_figure(const PlotData& data) {
       for (const auto& condition : options.mark) columns.push_back(condition.first);
       marks.emplace_back(title_of(data, *data.rows[row], columns), data.y[row]);
     }
+    if (others.empty() && marks.empty())
+      throw InputError({data.table.file, ""}, fmt::format("{} has no row between the limits", title),
+                       "\"ylim\" around some values");
     Series bars = histogram_of(others);
     const auto named = options.labels.find("others");
     bars.name = named != options.labels.end() ? named->second : options.mark.empty() ? "rows" : "others";

@@ -38,6 +38,94 @@ std::map<std::string, double> bases_of(const ResultTable& table, const PlotOptio
   return bases;
 }
 
+// The place of a row in "order" by these columns: that of its title, of a cell or of a cell's label; else the end.
+std::size_t place_in_order(const PlotData& data, const ResultLine& row, const std::vector<std::string>& columns) {
+  const PlotOptions& options = data.options;
+  std::vector<std::string> names{title_of(data, row, columns)};
+  for (const std::string& column : columns) {
+    names.push_back(data.table.text(row, column));
+    names.push_back(options.label(names.back()));
+  }
+  const auto found = std::ranges::find_first_of(options.order, names);
+  return static_cast<std::size_t>(found - options.order.begin());
+}
+
+// Sorts the rows by "order", since panels, series and places along x are drawn in the order of their first rows.
+void put_in_order(PlotData& data) {
+  const PlotOptions& options = data.options;
+  if (options.order.empty()) return;
+  const std::vector<std::vector<std::string>> keys{options.panels, options.series, {options.x}};
+  std::map<const ResultLine*, std::vector<std::size_t>> places;
+  std::vector<bool> known(options.order.size());
+  for (const ResultLine& row : data.table.rows)
+    for (const auto& columns : keys) {
+      const std::size_t place = place_in_order(data, row, columns);
+      places[&row].push_back(place);
+      if (place < known.size()) known[place] = true;
+    }
+  if (const auto unknown = std::ranges::find(known, false); unknown != known.end())
+    throw InputError(
+        {data.table.file, ""},
+        fmt::format("no row has '{}' in {}, {} or {}", options.order[static_cast<std::size_t>(unknown - known.begin())],
+                    fmt::join(options.panels, ", "), fmt::join(options.series, ", "), options.x),
+        "\"order\" names panels, series and places along x");
+  std::ranges::stable_sort(data.rows, {}, [&](const ResultLine* row) { return places.at(row); });
+}
+
+// Returns the ends of the row's error bar in the unit of the column; none if a cell is empty.
+std::optional<RowError> error_of(const PlotData& data, const ResultLine& row) {
+  const ResultTable& table = data.table;
+  const std::vector<std::string>& columns = data.options.error;
+  for (const std::string& column : columns)
+    if (table.text(row, column).empty()) return std::nullopt;
+  const double first = table.number(row, columns.front());
+  if (columns.size() == 1) {
+    const double value = table.number(row, data.options.y);
+    return RowError{value - first, value + first};
+  }
+  const double second = table.number(row, columns.back());
+  if (second < first)
+    throw InputError(table.place_of(row, columns.back()), fmt::format("is below {}", columns.front()),
+                     "the upper end of an error bar");
+  return RowError{first, second};
+}
+
+// Rejects error bars where other columns than `y` are drawn, or a distribution.
+void require_error_bars(const PlotData& data, bool draws_y) {
+  if (data.options.error.empty()) return;
+  for (const std::string& column : data.options.error) data.table.place(column);
+  for (const PlotKind kind : data.options.kinds)
+    if (!draws_y || kind == PlotKind::Speedup || kind == PlotKind::Efficiency || kind == PlotKind::Histogram)
+      throw InputError({data.table.file, ""}, "only lines, columns and dots have error bars",
+                       "kind lines, columns or dots, or no \"error\"");
+}
+
+// Sets `y` and the error bars of the rows, divided by "over" and "scale".
+void divide(PlotData& data) {
+  const ResultTable& table = data.table;
+  const PlotOptions& options = data.options;
+  const auto bases = options.over_rows.empty() ? std::map<std::string, double>() : bases_of(table, options);
+  for (const ResultLine* row : data.rows) {
+    double by = 1;
+    if (!options.over_column.empty()) by = table.number(*row, options.over_column);
+    if (!options.over_rows.empty()) {
+      const std::string like = like_of(table, options, *row);
+      const auto base = bases.find(like);
+      if (base == bases.end())
+        throw InputError(table.place_of(*row), fmt::format("no row to divide {} by", like), "\"over\" selects one");
+      by = base->second;
+    }
+    const double value = table.number(*row, options.y) / by / (options.divides() ? 1 : options.scale);
+    if (!std::isfinite(value))
+      throw InputError(table.place_of(*row, options.y), "is divided by 0", "\"over\" with a value above 0");
+    data.y.push_back(value);
+    if (options.error.empty()) continue;
+    data.errors.push_back(error_of(data, *row));
+    const double divisor = by * (options.divides() ? 1 : options.scale);
+    if (auto& error = data.errors.back()) error = RowError{error->low / divisor, error->high / divisor};
+  }
+}
+
 }  // namespace
 
 ResultTable plot_table(ResultTable table) {
@@ -109,6 +197,7 @@ PlotData data_of(const ResultTable& table, const PlotOptions& options) {
   data.rows.clear();
   for (const ResultLine& row : table.rows)
     if (selects(table, options.where, row)) data.rows.push_back(&row);
+  put_in_order(data);
   const auto is_empty = [&](const ResultLine* row) { return table.text(*row, options.y).empty(); };
   if (draws_y && !std::all_of(data.rows.begin(), data.rows.end(), is_empty))
     std::erase_if(data.rows, is_empty);  // for example the MFU of a device without a known peak
@@ -119,23 +208,9 @@ PlotData data_of(const ResultTable& table, const PlotOptions& options) {
     for (const ResultLine* row : data.rows)
       data.efficiencies.push_back(all[static_cast<std::size_t>(row - table.rows.data())]);
   }
+  require_error_bars(data, draws_y);
   if (!draws_y) return data;
-  const auto bases = options.over_rows.empty() ? std::map<std::string, double>() : bases_of(table, options);
-  for (const ResultLine* row : data.rows) {
-    double by = 1;
-    if (!options.over_column.empty()) by = table.number(*row, options.over_column);
-    if (!options.over_rows.empty()) {
-      const std::string like = like_of(table, options, *row);
-      const auto base = bases.find(like);
-      if (base == bases.end())
-        throw InputError(table.place_of(*row), fmt::format("no row to divide {} by", like), "\"over\" selects one");
-      by = base->second;
-    }
-    const double value = table.number(*row, options.y) / by / (options.divides() ? 1 : options.scale);
-    if (!std::isfinite(value))
-      throw InputError(table.place_of(*row, options.y), "is divided by 0", "\"over\" with a value above 0");
-    data.y.push_back(value);
-  }
+  divide(data);
   return data;
 }
 

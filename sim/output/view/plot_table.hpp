@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/output/picture/row_chart.hpp"
 #include "sim/output/report/sweep_result.hpp"
 #include "sim/output/view/plot_options.hpp"
 
@@ -26,6 +27,7 @@ struct PlotData {
   std::vector<const ResultLine*> rows;
   std::vector<double> y;                         ///< by row; empty if the kind draws other columns
   std::vector<RelativeEfficiency> efficiencies;  ///< by row; empty if no kind draws them
+  std::vector<std::optional<RowError>> errors;   ///< by row, in the unit of `y`; empty if there are none
 };
 /// Throws InputError.
 PlotData data_of(const ResultTable& table, const PlotOptions& options);

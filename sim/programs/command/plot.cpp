@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <map>
+
 #include <fmt/format.h>
 
 #include "sim/output/picture/picture_file.hpp"
@@ -11,7 +14,15 @@ namespace {
 struct PlotArguments {
   std::string file, config, kind, dpi = "192";
   std::vector<std::string> changes, outputs;
+  std::map<std::string_view, std::vector<std::string>> keys;  ///< the values of --x and the other keys of "plot"
 };
+
+// Returns "--font-size" for the key font_size.
+std::string option_of(const PlotKey& key) {
+  std::string name = "--" + std::string(key.name);
+  std::ranges::replace(name, '_', '-');
+  return name;
+}
 
 // The defaults, overridden by the sweep file's "plot", overridden by the command line.
 PlotOptions plot_options_of(const Files& files, const PlotArguments& arguments) {
@@ -21,6 +32,10 @@ PlotOptions plot_options_of(const Files& files, const PlotArguments& arguments) 
     if (const auto plot = config.find("plot")) read_plot_options(options, *plot);
   }
   for (const std::string& change : arguments.changes) read_plot_option(options, change, argument("--set"));
+  for (const PlotKey& key : plot_keys())
+    if (const auto values = arguments.keys.find(key.name); values != arguments.keys.end())
+      for (const std::string& value : values->second)
+        read_plot_option(options, fmt::format("{}={}", key.name, value), argument(option_of(key)));
   if (!arguments.kind.empty())
     options.kinds = {find_by_name(plot_kinds(), arguments.kind, argument("--kind"), "unknown kind '{}'").value};
   return options;
@@ -47,12 +62,6 @@ std::string kinds_in_help() {
   return lines;
 }
 
-std::string keys_in_help() {
-  std::string lines = "Keys of \"plot\" and of --set, explained in docs/plots.md:\n";
-  for (const PlotKey& key : plot_keys()) lines += fmt::format("  {:<12}{}\n", key.name, key.right);
-  return lines;
-}
-
 }  // namespace
 
 void add_plot(CommandLine& app) {
@@ -67,6 +76,11 @@ void add_plot(CommandLine& app) {
       .add_option("--set", arguments->changes, {"KEY=VALUE"},
                   "a key of \"plot\" and its value, as JSON or bare text: log=false; any number of times")
       .allow_extra_args(false);
+  for (const PlotKey& key : plot_keys())
+    if (key.name != "kind")
+      command.add_option(option_of(key), arguments->keys[key.name], {key.value}, std::string(key.right))
+          .allow_extra_args(false)
+          .group("Keys of \"plot\" and of --set, explained in docs/plots.md");
   command
       .add_option("--out", arguments->outputs, values::file,
                   "a picture to write: FILE.svg, .png or .pdf; any number of times")
@@ -74,10 +88,10 @@ void add_plot(CommandLine& app) {
       .allow_extra_args(false);
   command.add_option("--dpi", arguments->dpi, values::number, "pixels of a .png per inch of a page, 50 to 1200")
       .capture_default_str();
-  command.footer(kinds_in_help() + "\n" + keys_in_help() +
+  command.footer(kinds_in_help() +
                  "\nExample:\n  allreplay sweep mgwfbp_fig10 --out fig10.csv\n  allreplay plot fig10.csv --config "
-                 "mgwfbp_fig10 --out fig10.svg\n  allreplay plot fig10.csv --config mgwfbp_fig10 --kind bars --set "
-                 "'where={\"workers\": [64, 1024]}' --out bars.png");
+                 "mgwfbp_fig10 --out fig10.svg\n  allreplay plot fig10.csv --kind bars --where workers=64,1024 --order "
+                 "best,wfbp --width column --legend right --out bars.pdf");
   command.callback([arguments](Context& context) { execute(context, *arguments); });
 }
 
