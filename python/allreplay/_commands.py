@@ -87,10 +87,10 @@ class Call:
         return _text(value, place)
 
     def sweep(self, value: Given) -> str:
-        """Returns the name of a sweep. A dict's lists of profiles and clusters may hold names or the contents of files."""
+        """Returns the name of a sweep. A dict's lists of profiles, clusters and plans may hold names or the contents of files."""
         if isinstance(value, Mapping):
             sweep = dict(value)
-            for key, kind in (("profiles", Profile), ("clusters", Cluster)):
+            for key, kind in (("profiles", Profile), ("clusters", Cluster), ("plans", Plan)):
                 own = kind.kind
                 if isinstance(sweep.get(key), (list, tuple)):
                     sweep[key] = [self._in_sweep(one, own, kind, f"/{key}/{i}") for i, one in enumerate(sweep[key])]

@@ -44,7 +44,9 @@ class Simulator {
   // Returns the scenario of the sweep whose identity matches the row.
   std::optional<Scenario> in_sweep(const ResultRow& row) {
     for (const Request& request : sweep_.requests) {
-      if (request.strategy != row.strategy || request.workers.value_or(row.workers) != row.workers) continue;
+      if ((request.plan.empty() && request.strategy != row.strategy) ||
+          request.workers.value_or(row.workers) != row.workers)
+        continue;
       if (std::filesystem::path(request.profile).stem() != std::filesystem::path(row.profile + ".json").stem())
         continue;
       Scenario scenario = library_.resolve(request);

@@ -27,7 +27,7 @@ class Reader {
         throw InputError({table.file, "line 1"}, fmt::format("has two columns '{}'", table.columns[i]),
                          "one of each name");
     for (const Column& column : columns())
-      if (!column.has(Column::later) && !has(column.key))
+      if (!column.has(Column::later) && !column.has(Column::may_be_empty) && !has(column.key))
         throw InputError({table.file, "line 1"}, fmt::format("has no column '{}'", column.key),
                          "a CSV of `allreplay sweep --out FILE.csv`");
   }
@@ -104,7 +104,8 @@ bool shards_by_option(const ResultRow& row) {
 Contender contender_of(const ResultRow& row, const WinningRule& rule) {
   Profile profile;
   profile.tensors.push_back({"", 1, 4, 0});
-  const Strategy* strategy = row_named(strategies(), row.strategy);
+  const bool planned = std::ranges::any_of(row.options, [](const auto& option) { return option.first == "plan"; });
+  const Strategy* strategy = planned ? nullptr : row_named(strategies(), row.strategy);
   return {.fits = row.fits,
           .iteration_s = row.seconds_of_equal_work(),
           .runs_now = row.strategy == rule.runs_now,
@@ -168,13 +169,19 @@ bool has_codecs(const SweepResult& result) {
   return std::any_of(result.rows.begin(), result.rows.end(), [](const ResultRow& row) { return !row.codec.empty(); });
 }
 
+// True if the column is not of this version's sweeps, and so may tell rows apart.
+bool is_unknown(const std::string& key) {
+  const Column* known = find_column(key);
+  return !known || (!known->get && !known->has(Column::of_cluster));
+}
+
 // Returns what may distinguish the row within its group: options, columns of a later version, and the collective if
 // any row has a codec.
 NamedValues distinctions_of(const SweepResult& result, std::size_t index, bool coded) {
   const ResultRow& row = result.rows[index];
   NamedValues all = row.options;
   for (std::size_t i = 0; i < result.columns.size(); ++i)
-    if (!find_row_column(result.columns[i])) all.emplace_back(result.columns[i], row.cells[i]);
+    if (is_unknown(result.columns[i])) all.emplace_back(result.columns[i], row.cells[i]);
   if (coded) all.emplace_back("collective", row.collective);
   return all;
 }

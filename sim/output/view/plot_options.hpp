@@ -30,7 +30,7 @@ const std::vector<PlotKindRow>& plot_kinds();
 /// Conditions on columns: the cell has to be one of the texts.
 using RowSelection = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
-/// Which axis is logarithmic: by the values (none), or as asked for.
+/// The spacing of each axis; none: logarithmic if the values ask for it.
 struct PlotLog {
   std::optional<Spacing> x, y;
   bool asked_x = false, asked_y = false;  ///< for this axis: it has to obey

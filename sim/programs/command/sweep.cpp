@@ -15,6 +15,7 @@
 #include "sim/output/report/jobs_sweep_report.hpp"
 #include "sim/output/report/sweep_report.hpp"
 #include "sim/programs/command/console.hpp"
+#include "sim/studies/experiment/cluster_columns.hpp"
 #include "sim/studies/jobs/jobs_sweep.hpp"
 
 namespace allreplay {
@@ -38,6 +39,7 @@ class Printout {
       : json_(arguments.json),
         csv_(arguments.csv),
         table_(arguments.table),
+        keeps_(!arguments.tidy.empty() && arguments.out.empty()),
         of_jobs_(asked.of_jobs),
         header_(csv_header(asked.questions.columns)),
         rule_(arguments.winning.rule()) {}
@@ -46,6 +48,9 @@ class Printout {
     if (!row.warning.empty()) warnings_[place] = row.warning;
     if (lines_.size() <= place) lines_.resize(place + 1);
     lines_[place] = json_ ? json_of(row.row).dump(2) : to_csv(row.row);
+    if (!keeps_) return;
+    if (kept_.size() <= place) kept_.resize(place + 1);
+    kept_[place] = to_csv(row.row);
   }
 
   void print_all(Console& console, const std::string& out) {
@@ -71,6 +76,13 @@ class Printout {
     console.show(sweep_verdict_view(), document);
   }
 
+  /// The rows as CSV, for --tidy without --out.
+  std::string kept() const {
+    std::string csv = header_ + "\n";
+    for (const std::string& line : kept_) csv += line + "\n";
+    return csv;
+  }
+
  private:
   static constexpr std::size_t few = 30;  // rows that fit on a screen
 
@@ -82,17 +94,21 @@ class Printout {
                                   screen().width));
   }
 
-  bool json_, csv_, table_, of_jobs_;
+  bool json_, csv_, table_, keeps_, of_jobs_;
   std::string header_;
   WinningRule rule_;
   std::map<std::size_t, std::string> warnings_;
-  std::vector<std::string> lines_;
+  std::vector<std::string> lines_, kept_;
 };
 
 // The files that a sweep writes: the rows, digests of their inputs (.rows), and locks for writing and for submitting.
-std::vector<Output> outputs_of(const std::string& out) {
-  if (out.empty()) return {};
-  return {{"--out", out}, {"--out", out + ".rows"}, {"--out", out + ".lock"}, {"--out", out + ".slurm.lock"}};
+std::vector<Output> outputs_of(const SweepArguments& arguments) {
+  std::vector<Output> outputs;
+  if (!arguments.tidy.empty()) outputs.push_back({"--tidy", arguments.tidy});
+  if (!arguments.out.empty())
+    for (const char* ending : {"", ".rows", ".lock", ".slurm.lock"})
+      outputs.push_back({"--out", arguments.out + ending});
+  return outputs;
 }
 
 // The files that a sweep reads, which it must not overwrite.
@@ -100,8 +116,10 @@ std::vector<std::string> inputs_of(const Files& files, const SweepArguments& arg
   std::set<std::string> inputs{file_behind(files, "configs", arguments.file)};
   inputs.insert(asked.jobs_files.begin(), asked.jobs_files.end());
   std::set<std::pair<std::string_view, std::string>> named;  // unique, since a look-up takes longer than a row
-  for (const Request request : asked.requests)
+  for (const Request request : asked.requests) {
+    if (!request.plan.empty()) inputs.insert(request.plan);
     named.insert({{"traces", request.profile}, {"topologies", request.cluster}, {"models/codecs", request.codec}});
+  }
   for (const auto& [folder, name] : named) inputs.insert(file_behind(files, folder, name));
   inputs.insert(arguments.parts.begin(), arguments.parts.end());
   return {inputs.begin(), inputs.end()};
@@ -125,6 +143,8 @@ void require_one_way(const SweepArguments& arguments) {
   refuse(arguments.csv ? "--csv" : "--json", printed, "--merge", merge);
   refuse(arguments.csv ? "--csv" : "--json", printed, "--engine slurm", slurm);
   refuse("--table", arguments.table, arguments.csv ? "--csv" : "--json", printed);
+  refuse("--tidy", !arguments.tidy.empty(), "--shard", shard);
+  refuse("--tidy", !arguments.tidy.empty(), "--engine slurm", slurm);
   const std::pair<const char*, bool> of_slurm[] = {{"--partition", !arguments.partition.empty()},
                                                    {"--time", !arguments.time.empty()},
                                                    {"--chunk", !arguments.chunk.empty()},
@@ -141,10 +161,18 @@ void require_one_way(const SweepArguments& arguments) {
     if (given) throw InputError(argument(option), "needs a file for the rows", "add --out FILE.csv");
 }
 
+// Writes the rows for --tidy.
+void write_tidy(Context& context, const SweepArguments& arguments, const AskedSweep& asked, ResultTable table) {
+  if (!asked.of_jobs) add_cluster_columns(table, context.inputs, asked.requests);
+  context.files().write(arguments.tidy, tidy_csv(table));
+}
+
 void merge(Context& context, const SweepArguments& arguments) {
   const AskedSweep asked = arguments.asked(context.inputs);
-  require_separate(context.files(), outputs_of(arguments.out), inputs_of(context.files(), arguments, asked));
+  require_separate(context.files(), outputs_of(arguments), inputs_of(context.files(), arguments, asked));
   const MergedSweep merged = merge_sweep(asked.questions, arguments.parts, arguments.out, arguments.force);
+  if (merged.missing.empty() && !arguments.tidy.empty())
+    write_tidy(context, arguments, asked, read_results(context.files(), arguments.out));
   if (merged.missing.empty())
     return context.console.print_stderr(
         fmt::format("{} in {}", counted(static_cast<std::int64_t>(merged.rows), "row"), arguments.out));
@@ -174,7 +202,7 @@ void run_and_print(Context& context, SweepArguments arguments, Farm* farm) {
   how.force = arguments.force;
   how.note = [&](const std::string& text) { context.console.print_stderr("note: " + text); };
   const AskedSweep asked = arguments.asked(context.inputs);
-  require_separate(context.files(), outputs_of(arguments.out), inputs_of(context.files(), arguments, asked));
+  require_separate(context.files(), outputs_of(arguments), inputs_of(context.files(), arguments, asked));
   Printout printout(arguments, asked);
   std::optional<LastWords> last_words;  // message on interruption, set once a row is written
   how.each = [&](std::size_t place, const SimulatedRow& row) {
@@ -185,6 +213,9 @@ void run_and_print(Context& context, SweepArguments arguments, Farm* farm) {
   };
   const Swept swept = run_sweep(asked.questions, how);
   last_words.reset();
+  if (!arguments.tidy.empty())
+    write_tidy(context, arguments, asked,
+               how.out ? read_results(context.files(), *how.out) : parse_results(printout.kept(), "the sweep"));
   printout.print_all(context.console, arguments.out);
   if (how.out) {
     std::fflush(stdout);  // so that the table precedes the line on standard error
@@ -205,7 +236,7 @@ void execute(Context& context, const SweepArguments& arguments) {
         });
   require_one_way(arguments);
   if (arguments.engine == "slurm") {
-    require_separate(context.files(), outputs_of(arguments.out),
+    require_separate(context.files(), outputs_of(arguments),
                      inputs_of(context.files(), arguments, arguments.asked(context.inputs)));
     return sweep_on_slurm(context, arguments);
   }
@@ -243,6 +274,9 @@ void add_sweep(CommandLine& app) {
                   "a sweep file, or a name from `allreplay list configs`")
       .required();
   add_jobs_option(command, arguments->threads, "rows");
+  command.add_option("--tidy", arguments->tidy, values::file,
+                     "also write the rows to this CSV file for other programs: only columns with values, the cluster's "
+                     "nodes, GPUs, ports and bandwidth, and this program's version in a comment");
   command.add_option("--out", arguments->out, values::file,
                      "write the rows to this CSV file, each as soon as it is finished");
   command.add_flag("--resume", arguments->resume,

@@ -18,7 +18,7 @@ struct AskedSweep {
 };
 
 struct SweepArguments {
-  std::string file, threads = "2", out;
+  std::string file, threads = "2", out, tidy;
   std::string collective, fidelity, codec;
   ChangeArguments changes;
   std::string shard, engine;

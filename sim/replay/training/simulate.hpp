@@ -25,8 +25,9 @@ namespace allreplay {
 /// A plan from a file, used instead of a strategy's.
 struct GivenPlan {
   std::string file;
-  std::string name;   ///< of the strategy
-  Strategy strategy;  ///< a row for this plan only, called `name`, without options
+  std::string name;         ///< of the strategy
+  std::string listed = {};  ///< its name among the options of results; "": it is not there
+  Strategy strategy;        ///< a row for this plan only, called `name`, without options
   Plan plan;
 };
 

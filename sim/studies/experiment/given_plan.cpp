@@ -101,9 +101,10 @@ void take_groups(Scenario& scenario) {
 
 }  // namespace
 
-void take_plan(Scenario& scenario, const std::string& file, Plan plan) {
+void take_plan(Scenario& scenario, const std::string& file, Plan plan, const std::string& listed) {
   auto given = std::make_shared<GivenPlan>();
   given->file = file;
+  given->listed = listed;
   given->plan = std::move(plan);
   given->name = given->plan.strategy;
   given->strategy.name = given->name;

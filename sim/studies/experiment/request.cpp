@@ -235,6 +235,7 @@ std::uint64_t Library::digest_of(const Request& request) const {
   for (const std::string& word : {request.collective, request.fidelity, request.strategy}) state = digest(word, state);
   for (const OptionText& option : request.options) state = digest(option.value, digest(option.name, state));
   for (const ChangeText& change : request.changes) state = digest(change.value, digest(change.name, state));
+  if (!request.plan.empty()) state = digest(inputs_.files.read(request.plan), digest(request.plan_name, state));
   return digest(std::uint64_t{request.reuse}, state);
 }
 
@@ -408,7 +409,8 @@ Scenario Library::resolve(const Request& request, Shared<Profile> profile) {
   if (request.plan.empty()) {
     scenario.strategy = &find_strategy(request.strategy, request.place_of_strategy, inputs_.strategies.get());
   } else {
-    take_plan(scenario, request.plan, read_plan(inputs_.files, request.plan, scenario.profile, scenario.workers));
+    take_plan(scenario, request.plan, read_plan(inputs_.files, request.plan, scenario.profile, scenario.workers),
+              request.plan_name);
   }
   if (request.codec.empty() || request.codec == "none") return scenario;
   scenario.codec = codec(request, scenario.profile->device);

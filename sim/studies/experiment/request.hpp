@@ -38,14 +38,15 @@ struct Request {
   std::string fidelity;    ///< "": that of the cluster
   std::string codec;       ///< a method, a file, or a name in models/codecs/; "" or "none": no compression
   std::string strategy;
-  std::string plan;  ///< a file, instead of a strategy; "": none
+  std::string plan;       ///< a file, instead of a strategy; "": none
+  std::string plan_name;  ///< the plan's name in the options of results, which distinguishes it; "": it is not there
   std::vector<OptionText> options;
   std::vector<ChangeText> changes;  ///< applied to the cluster and the profile
   bool reuse = true;                ///< reuses prices of collectives without contention (detailed fidelities)
 
   // The places of the names above, for messages.
   SourceLocation place_of_profile, place_of_ratio, place_of_workers, place_of_strategy, place_of_collective,
-      place_of_fidelity, place_of_codec;
+      place_of_fidelity, place_of_codec, place_of_plan;
 };
 
 /// Replaces the value of an option; removes the option if `value` is empty.
@@ -133,7 +134,7 @@ class Library {
 
 /// Makes the scenario replay this plan instead of a strategy's, and takes over the plan's sharding and pipeline. Throws
 /// InputError if the scenario's options contradict the plan. REQUIRES: the plan is for its profile and workers.
-void take_plan(Scenario& scenario, const std::string& file, Plan plan);
+void take_plan(Scenario& scenario, const std::string& file, Plan plan, const std::string& listed = "");
 
 /// Inputs that libraries have read and share, in bounded number. Thread-safe.
 class KeptInputs {

@@ -1,5 +1,6 @@
 #include "sim/studies/experiment/sweep.hpp"
 
+#include <filesystem>
 #include <memory>
 
 #include <fmt/format.h>
@@ -105,6 +106,19 @@ std::vector<Requests::Branch> strategy_branches(const Inputs& inputs, const Json
   return branches;
 }
 
+// Returns a branch for a plan file, which results name like the file.
+Requests::Branch plan_branch(const Files& files, const Json& json) {
+  const std::string file = beside(files, json.place().file, json.text());
+  if (!files.is_file(file))
+    json.fail(fmt::format("no file '{}'", json.text()), "a plan, as `allreplay plan` prints it");
+  return {[file, name = std::filesystem::path(file).stem().string(), place = json.place()](Request& request) {
+            request.plan = file;
+            request.plan_name = name;
+            request.place_of_plan = place;
+          },
+          {}};
+}
+
 // A text of the request, and the member that holds its place.
 using Words = std::string Request::*;
 using PlaceOf = SourceLocation Request::*;
@@ -184,7 +198,8 @@ void require_cluster_keys(const Json& cluster) {
   if (!cluster.is_object()) return;
   std::vector<std::string> words;
   for (const ClusterWordRow& row : cluster_word_rows()) words.push_back(key_of_word(row.name));
-  std::vector<std::string_view> keys{"workers", "routing", "collectives", "fidelities", "codecs", "strategies"};
+  std::vector<std::string_view> keys{"workers", "routing",    "collectives", "fidelities",
+                                     "codecs",  "strategies", "plans"};
   if (is_in_words(cluster)) {
     keys.insert(keys.end(), words.begin(), words.end());
     keys.emplace_back("rails");
@@ -238,8 +253,11 @@ Requests::Product product_of(const Inputs& inputs, const std::optional<Json>& cl
                                        instead.place_of_fidelity, list("fidelities")));
   product.lists.push_back(word_choices(files, &Request::codec, &Request::place_of_codec, instead.codec,
                                        instead.place_of_codec, list("codecs"), file));
+  const auto plans = list("plans");
+  for (const auto& plan : plans)
+    if (plan) product.branches.push_back(plan_branch(files, *plan));
   for (const auto& strategy : list("strategies")) {
-    if (!strategy) product.branches.push_back({choose_nothing, {}});
+    if (!strategy && product.branches.empty()) product.branches.push_back({choose_nothing, {}});
     for (Requests::Branch& branch : strategy ? strategy_branches(inputs, *strategy) : std::vector<Requests::Branch>())
       product.branches.push_back(std::move(branch));
   }
@@ -259,8 +277,9 @@ Sweep read_sweep(const Inputs& inputs, const std::string& name, const SweepOverr
 
 Sweep read_sweep(const Inputs& inputs, const Json& json, const SweepOverrides& instead) {
   json.allow_only({"name", "description", "reproduces", "profiles", "clusters", "workers", "routing", "collectives",
-                   "fidelities", "codecs", "strategies", "plot"});
-  for (const auto key : {"profiles", "clusters", "strategies"}) json.at(key);
+                   "fidelities", "codecs", "strategies", "plans", "plot"});
+  for (const auto key : {"profiles", "clusters"}) json.at(key);
+  if (!json.find("plans")) json.at("strategies");
   Sweep sweep;
   sweep.inputs = inputs;
   sweep.requests = read_requests(inputs, json, instead);
@@ -280,6 +299,8 @@ Requests read_requests(const Inputs& inputs, const Json& json, const SweepOverri
     if (one) routing_words(*one);
   for (const auto& strategy : choices(json, "strategies"))
     if (strategy) strategy_branches(inputs, *strategy);
+  for (const auto& plan : choices(json, "plans"))
+    if (plan) plan_branch(inputs.files, *plan);
   if (const auto plot = json.find("plot"))
     plot->members();  // must be an object; output/view/plot_options.cpp checks its keys
   std::vector<std::shared_ptr<const Requests::Product>> products;

@@ -32,11 +32,13 @@ void NamesOfFiles::add(const Request& request, const Scenario& scenario) {
                               const SourceLocation& place) {
     const auto [known, fresh] = files.emplace(name, file);
     if (!fresh && known->second != file)
-      throw InputError(
-          place, fmt::format("two {} are called '{}': {} and {}", what, name, known->second, file),
-          what == std::string("profiles") ? "files with different names" : "a \"name\" of its own for each");
+      throw InputError(place, fmt::format("two {} are called '{}': {} and {}", what, name, known->second, file),
+                       what == std::string("profiles") || what == std::string("plans")
+                           ? "files with different names"
+                           : "a \"name\" of its own for each");
   };
   require_one(profiles_, "profiles", scenario.profile->name, request.profile, request.place_of_profile);
+  if (!request.plan.empty()) require_one(plans_, "plans", request.plan_name, request.plan, request.place_of_plan);
   if (!request.cluster.empty())
     require_one(clusters_, "clusters", scenario.cluster.name, request.cluster, {request.cluster, "/name"});
   const std::string collective = collective_named(scenario);

@@ -19,7 +19,7 @@ class NamesOfFiles {
   void add(const Request& request, const Scenario& scenario);
 
  private:
-  std::map<std::string, std::string> profiles_, clusters_, collectives_;  // files by name
+  std::map<std::string, std::string> profiles_, plans_, clusters_, collectives_;  // files by name
 };
 
 struct SweepRows {

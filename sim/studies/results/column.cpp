@@ -208,6 +208,14 @@ constexpr Column registry[] = {
     measure("gain", "gain", "", "1", higher, "relative gain in samples per second; 0.25 is a quarter more"),
     detail("flags", "", "the command-line options that make the change"),
 
+    // CSV of `sweep --tidy`.
+    detail("nodes", "1", "nodes that the workers fill; this and the following: empty if the cluster has none", nullptr,
+           Column::of_cluster),
+    detail("gpus_per_node", "1", "workers of a node", nullptr, Column::of_cluster),
+    detail("rails", "1", "network ports of a node", nullptr, Column::of_cluster),
+    detail("bandwidth_GBps", "GB/s", "bandwidth of a port; empty if whole collectives were measured", nullptr,
+           Column::of_cluster),
+
     // CSV of `tune`.
     detail("trial", "1", "number of the trial"),
     duration("best_so_far_s", "the shortest iteration of the trials so far"),

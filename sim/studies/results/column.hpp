@@ -32,7 +32,8 @@ struct Column {
     later = 2,         ///< missing in files of older versions, which are still read
     of_parallel = 4,   ///< left out of JSON with data parallelism only
     if_given = 8,      ///< left out of JSON if it is empty
-    in_parts = 16      ///< a number for each of several parts
+    in_parts = 16,     ///< a number for each of several parts
+    of_cluster = 32    ///< of the cluster that a row names
   };
 
   std::string_view key;    ///< in CSV and JSON

@@ -9,6 +9,7 @@
 #include "sim/base/core/file.hpp"
 #include "sim/base/core/named.hpp"
 #include "sim/base/core/units.hpp"
+#include "sim/base/core/version.hpp"
 
 namespace allreplay {
 
@@ -40,6 +41,8 @@ double ResultTable::number(const ResultLine& row, const std::string& column) con
 
 namespace {
 
+constexpr std::string_view csv_comment = "# ";  // starts the lines before the header
+
 // True if the row's memory fits into the limit in its options, or there is no limit.
 bool row_fits(const ResultTable& table, const ResultLine& row) {
   if (!table.has("options") || !table.has("memory_bytes")) return true;
@@ -58,6 +61,7 @@ ResultTable read_results(const Files& files, const std::string& file) {
 ResultTable parse_results(const std::string& text, const std::string& file) {
   ResultTable table{file, {}, {}};
   parse_csv(text, file, [&](CsvRow& csv) {
+    if (table.columns.empty() && csv.fields.front().starts_with(csv_comment)) return;
     if (table.columns.empty()) return table.columns.swap(csv.fields);
     ResultLine& row = table.rows.emplace_back();
     row.line = csv.line;
@@ -70,6 +74,26 @@ ResultTable parse_results(const std::string& text, const std::string& file) {
   if (table.columns.empty()) throw InputError({file, ""}, "is empty", "the CSV of a sweep: a header and rows");
   if (table.rows.empty()) throw InputError({file, ""}, "has a header but no rows", "at least one row");
   return table;
+}
+
+std::string tidy_csv(const ResultTable& table) {
+  std::vector<std::size_t> used;
+  for (std::size_t i = 0; i < table.columns.size(); ++i)
+    if (std::ranges::any_of(table.rows, [&](const ResultLine& row) { return !row.cells[i].empty(); }))
+      used.push_back(i);
+  std::string text = fmt::format("{}allreplay {}\n", csv_comment, version_and_commit());
+  const auto add = [&](const auto& cells) {
+    for (const std::size_t i : used) {
+      const std::string field = csv_field(cells[i]);
+      // Readers take an unquoted # for the start of a comment.
+      const bool quotes = field.find('#') != std::string::npos && field.front() != '"';
+      text += fmt::format("{}{}", i == used.front() ? "" : ",", quotes ? "\"" + field + "\"" : field);
+    }
+    text += '\n';
+  };
+  add(table.columns);
+  for (const ResultLine& row : table.rows) add(row.cells);
+  return text;
 }
 
 }  // namespace allreplay

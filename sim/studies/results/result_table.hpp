@@ -62,7 +62,10 @@ struct ResultTable {
 /// Reads a CSV file. Throws InputError if it is malformed or has no rows.
 ResultTable read_results(const Files& files, const std::string& file);
 
-/// The same for a text; `file` is the name in errors.
+/// The same for a text; `file` is the name in errors. Lines before the header that start with "# " are comments.
 ResultTable parse_results(const std::string& text, const std::string& file);
+
+/// Returns CSV for other programs: a comment with this program's version, then the columns in which a row has a value.
+std::string tidy_csv(const ResultTable& table);
 
 }  // namespace allreplay

@@ -55,6 +55,7 @@ NamedValues options_in_effect(const Scenario& scenario, const CollectiveChoice& 
     for (const std::string_view name :
          {scenario.codec->codec->option, "encode"sv, "decode"sv, "codec_stream"sv, "decode_at"sv})
       append(name);
+  if (scenario.given && !scenario.given->listed.empty()) values.emplace_back("plan", scenario.given->listed);
   if (scenario.stragglers.jitter) append("iterations");
   if (choice.fidelity == Fidelity::Message && scenario.options.places.contains("start")) append("start");
   return values;
