@@ -44,7 +44,7 @@ bool cut(Position& a, Position& b, const Box& box) {
     if (towards == 0) return distance >= 0;
     const double at = distance / towards;
     towards < 0 ? from = std::max(from, at) : to = std::min(to, at);
-    return from <= to;
+    return from < to;
   };
   if (!keep(-step.x, a.x - box.x) || !keep(step.x, box.right() - a.x) || !keep(-step.y, a.y - box.y) ||
       !keep(step.y, box.bottom() - a.y))

@@ -195,3 +195,30 @@ TEST_CASE("dots of a row stand at their values, on a logarithmic axis as well") 
   CHECK(dots[3].centre.y > dots[1].centre.y);
   CHECK(shapes<Path>(drawing, "cross").size() == 4);
 }
+
+TEST_CASE("a line is cut off where it leaves the field, and goes on where it comes back") {
+  const Box box{0, 0, 10, 10};
+  const auto parts = clipped({{-10, 5}, {5, 5}, {5, 25}, {15, 25}, {9, 1}}, box);
+  REQUIRE(parts.size() == 2);
+  // From the left side to the corner at (5, 5), then down to the bottom.
+  REQUIRE(parts[0].size() == 3);
+  CHECK((parts[0][0].x == 0 && parts[0][0].y == 5));
+  CHECK((parts[0][2].x == 5 && parts[0][2].y == 10));
+  // From (15, 25) to (9, 1): x falls by 6 where y falls by 24, so x is 11.25 at the bottom and y is 5 at the right
+  // side.
+  REQUIRE(parts[1].size() == 2);
+  CHECK(parts[1][0].x == Approx(10));
+  CHECK(parts[1][0].y == Approx(5));
+  CHECK(clipped({{-5, 12}, {15, 12}}, box).empty());
+}
+
+TEST_CASE("limits of an axis hide points, not the line to them") {
+  Chart chart = example();
+  chart.x.from = 1 << 10;
+  chart.x.to = 1 << 20;
+  const Drawing drawing = draw(chart);
+  CHECK(shapes<Circle>(drawing, "point").size() == 11);  // 2^10 … 2^20
+  const auto lines = shapes<Path>(drawing, "line");
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0].points.size() == 11);
+}
