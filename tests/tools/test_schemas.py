@@ -308,7 +308,7 @@ class Schemas(program.Case):
         """Those that `allreplay plot` knows, with its kinds; what the schema refuses, the program refuses."""
         properties = read("sweep")["$defs"]["plot"]["properties"]
         keys = program.output("plot", "--help").partition("Keys of")[2].partition("\n\n")[0]
-        self.assertEqual(list(properties), re.findall(r"^  ([a-z]+) {2,}\S", keys, re.M))
+        self.assertEqual(list(properties), ["kind", *(key.replace("-", "_") for key in re.findall(r"^  --([a-z-]+) ", keys, re.M))])
         kinds = program.output("plot", "--help").partition("Kinds")[2].partition("\n\n")[0]
         self.assertEqual(properties["kind"]["anyOf"][0]["enum"], re.findall(r"^  ([a-z]+) {2,}\S", kinds, re.M))
         checker = validator("sweep")
@@ -316,7 +316,7 @@ class Schemas(program.Case):
             rows = Path(folder, "rows.csv")
             rows.write_text("profile,strategy,workers,speedup\na,wfbp,8,4\n", encoding="utf-8")
             for key, value in (("kind", "pie"), ("kind", ["bars", "speedup"]), ("colour", "red"), ("log", "yes"), ("scale", 0),
-                               ("labels", {"a": 1}), ("panels", []), ("where", []), ("to", 0)):
+                               ("labels", {"a": 1}), ("panels", []), ("where", []), ("to", 0), ("width", 85), ("legend", "inside"), ("error", ["a", "b", "c"])):
                 self.assertFalse(checker.is_valid({**copy.deepcopy(OPTIONS), "plot": {key: value}}), key)
                 config = Path(folder, "sweep.json")
                 config.write_text(json.dumps({"plot": {key: value}}), encoding="utf-8")

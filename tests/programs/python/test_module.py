@@ -162,6 +162,13 @@ class Results(unittest.TestCase):
         self.assertEqual({row["profile"] for row in rows}, {"six", "<profile>"})
         self.assertEqual([row["iteration_s"] for row in rows[:6]], [row["iteration_s"] for row in printed])
 
+    def test_a_sweep_with_a_plan(self):
+        """A dict, as one changes it, next to strategies."""
+        plan = json.loads((ROOT / "docs/examples/by_hand.json").read_text())
+        rows = records(allreplay.sweep({"name": "plans", "profiles": [SIX], "clusters": [EIGHT], "plans": [allreplay.Plan(plan, "mine")], "strategies": ["wfbp"]}))
+        self.assertEqual(rows[0]["options"]["plan"], "mine")
+        self.assertEqual(rows[0]["iteration_s"], allreplay.simulate(SIX, EIGHT, plan).iteration_s)
+
     def test_what_writes_traces(self):
         with tempfile.TemporaryDirectory() as folder:
             for command, positional, options in [
