@@ -43,7 +43,7 @@ std::size_t place_in_order(const PlotData& data, const ResultLine& row, const st
   const PlotOptions& options = data.options;
   std::vector<std::string> names{title_of(data, row, columns)};
   for (const std::string& column : columns) {
-    names.push_back(data.table.text(row, column));
+    names.emplace_back(data.table.text(row, column));
     names.push_back(options.label(names.back()));
   }
   const auto found = std::ranges::find_first_of(options.order, names);
