@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/core/file.hpp"
+#include "sim/base/core/name.hpp"
 #include "sim/base/core/text.hpp"
 #include "sim/plans/schedule/unknown_name_hints.hpp"
 #include "sim/studies/experiment/cluster_words.hpp"
@@ -111,7 +112,11 @@ Requests::Branch plan_branch(const Files& files, const Json& json) {
   const std::string file = beside(files, json.place().file, json.text());
   if (!files.is_file(file))
     json.fail(fmt::format("no file '{}'", json.text()), "a plan, as `allreplay plan` prints it");
-  return {[file, name = std::filesystem::path(file).stem().string(), place = json.place()](Request& request) {
+  const std::string name = std::filesystem::path(file).stem().string();
+  require_name(name, json.place());
+  if (name.find_first_of(";=") != std::string::npos)
+    json.fail(fmt::format("'{}' cannot be among options", name), "a file's name without ; and =");
+  return {[file, name, place = json.place()](Request& request) {
             request.plan = file;
             request.plan_name = name;
             request.place_of_plan = place;

@@ -179,6 +179,8 @@ class Plans(Case):
     def test_refused(self):
         self.assertEqual(program.place_of(self.sweep({**self.setting, "plans": ["none.json"]}, status=2)), "sweep.json: /plans/0")
         self.assertEqual(program.place_of(self.sweep({**self.setting, "profiles": [PROFILE], "plans": ["by_hand.json"]}, status=2)).partition(":")[0], "by_hand.json")
+        shutil.copy(EXAMPLES / "by_hand.json", self.folder / "a=b.json")
+        self.assertEqual(program.place_of(self.sweep({**self.setting, "plans": ["a=b.json"]}, status=2)), "sweep.json: /plans/0")
         (self.folder / "other").mkdir()
         shutil.copy(EXAMPLES / "by_hand.json", self.folder / "other")
         self.assertEqual(program.place_of(self.sweep({**self.setting, "plans": ["by_hand.json", "other/by_hand.json"]}, status=2)), "sweep.json: /plans/1")
