@@ -92,6 +92,9 @@ ConfigFile read_config(const Files& files, const std::string& name) {
   if (files.is_file(in_folder)) return config_of_model(name, in_folder);
   if (!files.is_file(name))
     throw InputError({"command line", "--config"}, fmt::format("no such file: {}", name), config_formats);
+  const std::string ending = std::filesystem::path(name).extension().string();
+  for (const std::string_view page : {".md", ".rst", ".html", ".htm", ".pdf"})
+    if (ending == page) throw InputError({name, ""}, "is a page of text, and no configuration", config_formats);
   const std::string text = files.read(name, most_bytes_of_config);
   if (calls_pytorch(text)) {
     ConfigFile script{.format = "PyTorch", .file = name};

@@ -265,6 +265,7 @@ class Merge {
                     part.taken.empty() ? "nothing taken" : fmt::format("{}", fmt::join(texts(part.taken), " ")));
     for (const auto& [what, names] :
          {std::pair("not simulated", config.not_simulated),
+          {"approximated", config.approximated},
           {"variables without a value", config.unset},
           {"given otherwise", part.overridden},
           {command_ == "recommend" ? "for recommend to find" : "not used", texts(part.left_out)}})
