@@ -134,13 +134,13 @@ class Estimates(unittest.TestCase):
         # Six of the eight experts of 3·4096·14336 parameters are left out in each of 32 layers; a worker holds two.
         expert = 3 * 4096 * 14336
         here = 46_702_792_704 - 32 * 6 * expert
-        self.assertRegex(printed, rf"(?m)^parameters +{here} of 46702792704$")
-        self.assertRegex(printed, rf"(?m)^active parameters +{here}$")
+        self.assertRegex(printed, rf"(?m)^parameters +{here:,} of 46,702,792,704$")
+        self.assertRegex(printed, rf"(?m)^active parameters +{here:,}$")
         # 1.5·4096·2 rows of 4096 in two bytes, in each of four exchanges of a block: 12.88 GB.
         self.assertAlmostEqual(32 * 4 * 12288 * 4096 * 2, 12.88e9, delta=5e6)
         self.assertRegex(printed, r"(?m)^sent inside layers +12.88 GB$")
         _, printed = self.estimate(*MIXTRAL, "--device", "h100", "--batch", 1, "--force")
-        self.assertRegex(printed, r"(?m)^parameters +46702792704$")
+        self.assertRegex(printed, r"(?m)^parameters +46,702,792,704$")
 
     def test_config_json(self):
         folder = self.folder / "my-model"

@@ -110,6 +110,9 @@ ConfigFile read_config(const Files& files, const std::string& name, const std::v
                      std::filesystem::is_directory(name) ? fmt::format("{} is a folder without config.json", name)
                                                          : fmt::format("no such file: {}", name),
                      config_formats);
+  const std::string ending = std::filesystem::path(name).extension().string();
+  for (const std::string_view page : {".md", ".rst", ".html", ".htm", ".pdf"})
+    if (ending == page) throw InputError({name, ""}, "is a page of text, not a configuration", config_formats);
   const std::string text = files.read(name, most_bytes_of_config);
   if (calls_pytorch(text)) {
     ConfigFile script{.format = "PyTorch", .file = name};

@@ -44,6 +44,7 @@ struct ConfigFile {
   /// Settings that depend on the facts; called once these are known.
   std::vector<std::function<std::vector<ConfigSetting>(const ConfigFacts&)>> later;
   std::vector<std::string> not_simulated;  ///< "float8": matters for the time, but is not simulated
+  std::vector<std::string> approximated;   ///< "recompute_method block as every layer": is simulated as something else
   std::vector<std::string> unset;          ///< variables without a value: "--micro-batch-size $MBS"
   std::vector<std::string> unknown;        ///< keys that are not known here, and may matter
   std::vector<std::string> ignored;        ///< keys that do not matter for the time

@@ -172,7 +172,7 @@ void read_megatron_recomputation(ConfigReader& read) {
                     method = entries.text("recompute_method");
   const std::int64_t layers = entries.count("recompute_num_layers").value_or(1);
   if (rule == "full" && (method == "block" || layers > 1))
-    read.note(fmt::format("recompute_method {} of {} layers, simulated as every layer", method, layers));
+    read.approximate(fmt::format("recompute_method {} of {} layers", method, layers), "every layer");
   if (rule == "full") read.set("--recompute", "full", read.place_of("recompute_granularity"));
   // Selective recomputes the core of attention, which fused attention does in any case.
   entries.flag("recompute_activations");
@@ -253,7 +253,7 @@ void read_megatron(ConfigReader& read) {
   read_megatron_recomputation(read);
   if (const std::string type = entries.text("cp_comm_type");
       entries.count("context_parallel_size").value_or(1) > 1 && type != "all_gather")
-    read.note(fmt::format("cp_comm_type {}, simulated as all_gather", type.empty() ? "p2p" : type));
+    read.approximate("cp_comm_type " + (type.empty() ? "p2p (the default)" : type), "all_gather");
   read.not_simulated({"fp8_format",
                       "fp8",
                       "tp_comm_overlap",

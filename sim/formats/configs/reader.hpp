@@ -49,6 +49,10 @@ class ConfigReader {
   /// Records keys that matter for the time but are not simulated, if they say more than no.
   void not_simulated(std::initializer_list<std::string_view> keys);
   void note(std::string text) { config.not_simulated.push_back(std::move(text)); }
+  /// Records a setting that is simulated as another one.
+  void approximate(std::string_view setting, std::string_view as) {
+    config.approximated.push_back(fmt::format("{} as {}", setting, as));
+  }
   void later(std::function<std::vector<ConfigSetting>(const ConfigFacts&)> settings) {
     config.later.push_back(std::move(settings));
   }

@@ -159,8 +159,7 @@ void read_titan_recomputation(ConfigReader& read) {
   const std::string rule = mode.empty() ? "selective" : mode;  // torchtitan's default
   if (rule != "none") read.set("--recompute", rule, read.place_of("activation_checkpoint.mode"));
   if (rule == "selective" && option != "op")
-    read.note(fmt::format("activation_checkpoint.selective_ac_option {}, simulated as op",
-                          option.empty() ? "(not given)" : option));
+    read.approximate("activation_checkpoint.selective_ac_option " + (option.empty() ? "2 (the default)" : option), "op");
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ const View& goodput_of_run_view() {
   static const View view{{ViewText{"{title}, {strategy}: an iteration takes {iteration_s}"}, ViewText{},
                           &goodput_view(),
                           ViewText{"With failures the training takes " + training_text("goodput/") +
-                                   "; without, {training_s:long}[ and ${cost_usd:0}]."},
+                                   "; without, {training_s:long}[ and ${cost_usd:grouped}]."},
                           ViewNotes{}}};
   return view;
 }

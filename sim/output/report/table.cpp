@@ -31,6 +31,11 @@ TableCell with_decimals(TableCell::Kind kind, double value, int decimals) {
 
 TableCell count(std::int64_t number) { return {TableCell::Kind::Number, static_cast<double>(number)}; }
 TableCell number(double value, int decimals) { return with_decimals(TableCell::Kind::Number, value, decimals); }
+TableCell grouped(double value) {
+  TableCell cell = number(value, 0);
+  cell.is_grouped = true;
+  return cell;
+}
 TableCell percent(double ratio, int decimals) { return with_decimals(TableCell::Kind::Percent, ratio, decimals); }
 TableCell gain(double ratio) {
   TableCell cell = percent(ratio);
@@ -73,9 +78,16 @@ FittingUnit unit_of(Kind kind, double value) {
 
 bool has_units(Kind kind) { return kind != Kind::Text && kind != Kind::Number && kind != Kind::Percent; }
 
+std::string with_separators(std::string digits) {
+  for (std::size_t place = digits.size(); place > 3 && digits[place - 4] != '-'; place -= 3)
+    digits.insert(place - 3, ",");
+  return digits;
+}
+
 std::string written(const TableCell& cell, const FittingUnit& unit, int decimals) {
   const double value = cell.value / unit.size;
   if (cell.is_signed) return fmt::format("{:+.{}f}", value, decimals);
+  if (cell.is_grouped) return with_separators(fmt::format("{:.0f}", value));
   const std::string text = fmt::format("{:.{}f}", value, decimals);
   return text.find_first_not_of("-0.") == std::string::npos ? text.substr(text.find('0')) : text;  // no "-0.0"
 }

@@ -28,11 +28,13 @@ struct TableCell {
   std::int16_t decimals = 0;  ///< for Number and Percent; other kinds get as many as their column needs
   Kind kind = Kind::Text;
   bool is_signed = false;
+  bool is_grouped = false;  ///< "4,816,059"
 };
 
 namespace cell {
 TableCell count(std::int64_t number);
 TableCell number(double value, int decimals);
+TableCell grouped(double value);  ///< rounded, with separators of thousands
 TableCell percent(double ratio, int decimals = 1);
 TableCell gain(double ratio);  ///< "+12.3": percent with its sign
 TableCell seconds(double value);

@@ -105,7 +105,7 @@ ViewTable table_on(const std::string& rows, const std::string& first) {
                       {"hosts", "{parts/hosts}"},
                       {"switches", "{parts/switches}"},
                       {"ports", "{parts/ports}"},
-                      {"cost ($)", "{cost_usd:0}"},
+                      {"cost ($)", "{cost_usd:grouped}"},
                       {"impossible", "{impossible}"}}};
 }
 
@@ -129,8 +129,9 @@ const View& target_view() {
       ViewText{"Nothing that was tried from {vary} {first} to {last} reaches {target}.", "kind=none"},
       ViewText{"It does not fit into memory.", "chosen !chosen/fits"},
       ViewText{"Not monotone: these values were scanned, and others may differ.", "vary !is_monotone"},
-      ViewText{"Cheapest fabric within the tie: {cheapest}, ${chosen_fabric/cost_usd:0}, {chosen_fabric/iteration_s} "
-               "an iteration."},
+      ViewText{
+          "Cheapest fabric within the tie: {cheapest}, ${chosen_fabric/cost_usd:grouped}, {chosen_fabric/iteration_s} "
+          "an iteration."},
       ViewText{"None of the fabrics reaches {target}.", "none_of_the_fabrics"},
   }};
   return view;

@@ -6,14 +6,16 @@ namespace allreplay {
 
 std::vector<ViewColumn> training_columns() {
   return {{"training", "{training_s:long}"},
-          {"GPU-hours", "{gpu_hours:0}"},
-          {"cost ($)", "{cost_usd:0}"},
-          {"energy (kWh)", "{energy_kwh:0}"}};
+          {"GPU-hours", "{gpu_hours:grouped}"},
+          {"cost ($)", "{cost_usd:grouped}"},
+          {"energy (kWh)", "{energy_kwh:grouped}"}};
 }
 
 std::string training_text(const std::string& prefix) {
   return fmt::format(
-      "{{{0}training_s:long}}, {{{0}gpu_hours:0}} GPU-hours[, ${{{0}cost_usd:0}}][, {{{0}energy_kwh:0}} kWh]", prefix);
+      "{{{0}training_s:long}}, {{{0}gpu_hours:grouped}} GPU-hours[, ${{{0}cost_usd:grouped}}][, "
+      "{{{0}energy_kwh:grouped}} kWh]",
+      prefix);
 }
 
 JsonValue cost_json(const TrainingCost& cost) {
@@ -23,7 +25,7 @@ JsonValue cost_json(const TrainingCost& cost) {
 }
 
 ViewText cheapest_text() {
-  return {"Cheapest within the tie: {cheapest/name}: ${cheapest/cost_usd:0} in {cheapest/training_s:long}."};
+  return {"Cheapest within the tie: {cheapest/name}: ${cheapest/cost_usd:grouped} in {cheapest/training_s:long}."};
 }
 
 JsonValue cheapest_json(const std::string& name, const TrainingCost& cost) {

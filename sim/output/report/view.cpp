@@ -85,6 +85,7 @@ TableCell cell_of(const Value& value, std::string_view format) {
   if (format == "per_s") return cell::number(number, rate_decimals(number));
   if (format == "longer") return longer_text(number);
   if (format == "portion") return number == 0.5 ? TableCell("half") : cell::percent(number);
+  if (format == "grouped") return cell::grouped(number);
   if (format == "exact") return write_size(value.get<Bytes>());
   if (!format.empty()) return cell::number(number, format.front() - '0');
   return value.is_number_float() ? TableCell(text_of(value)) : cell::count(value.get<std::int64_t>());

@@ -44,11 +44,20 @@ std::vector<Flag> minus(std::vector<Flag> flags, const std::vector<Flag>& others
   return flags;
 }
 
-// The flags that every row has.
+// True if the flag may stand before the others: they have it, too, or another value of its option, which then counts.
+bool may_precede(const Flag& flag, const std::vector<Flag>& others) {
+  const auto name_of = [](const Flag& one) { return one.second.substr(0, one.second.find('=')); };
+  return std::any_of(others.begin(), others.end(), [&](const Flag& other) {
+    return other == flag || (flag.first == "--option" && other.first == flag.first && name_of(other) == name_of(flag));
+  });
+}
+
+// The flags that every row has, at least with another value.
 std::vector<Flag> common_flags(const WhatIf& answer) {
   std::vector<Flag> common = pairs_of(answer.base.flags);
   for (const auto* rows : {&answer.rows, &answer.together})
-    for (const WhatIfRow& row : *rows) common = minus(common, minus(common, pairs_of(row.flags)));
+    for (const WhatIfRow& row : *rows)
+      std::erase_if(common, [&](const Flag& flag) { return !may_precede(flag, pairs_of(row.flags)); });
   return common;
 }
 

@@ -438,7 +438,7 @@ std::optional<Complaint> find_plan_error(const Plan& plan, const Profile& profil
                      "no cycle of gates, the order of work, and lanes that start transfers as listed"};
   TransferGates gates(plan);
   gates.order = std::move(order.transfers);
-  if (plan.sharding.averages()) return uncovered_round(plan, profile, TransferBounds(plan, gates));
+  if (plan.sharding.averages()) return uncovered_round(plan, profile, gates);
   for (const Duty& duty : duties)
     if (auto wrong = Coverage(plan, profile, gates, duty).complaint()) return wrong;
   return plan.pipeline ? std::nullopt : muon_uncovered(plan, profile, TransferBounds(plan, gates));

@@ -203,62 +203,110 @@ std::optional<Complaint> not_a_round(const Plan& plan, const Profile& profile) {
 
 namespace {
 
-// Checks the averages of the fragment that the outer update at `place` reads, after the update of step `step`.
-std::optional<Complaint> unaveraged(const Plan& plan, const Profile& profile, const TransferBounds& bounds,
-                                    std::size_t place, std::size_t step, const std::vector<std::size_t>& updates) {
-  const auto delay = static_cast<std::size_t>(plan.sharding.delay);
-  const std::size_t since = updates[step - std::min(step, delay)];
-  std::vector<std::vector<Slice>> arrived(profile.tensors.size());
-  std::vector<bool> own(profile.tensors.size(), false);
-  for (const Slice& slice : plan.blocks[plan.program()[place].item].slices) own[slice.tensor] = true;
-  for (std::uint32_t index = 0; index < plan.transfers.size(); ++index) {
-    const Transfer& one = plan.transfers[index];
-    if (one.payload.kind != Payload::Kind::PseudoGradient || !own[plan.block_of(one).slices.front().tensor]) continue;
-    const std::string name = fmt::format("step {}: {}", step + 1, describe_transfer(plan, index, profile));
-    if (one.group != group_all) return Complaint{name + " is not among all workers", "no axis"};
-    if (bounds.earliest[index] <= since)
-      return Complaint{name + " may start before the update whose result it averages",
-                       fmt::format("after the update of step {}", step + 1 - std::min(step, delay))};
-    if (bounds.latest[index] > place)
-      return Complaint{name + " may end after the outer update has started", "before it"};
-    if (is_gathering(one.op))
-      for (const Slice& slice : plan.block_of(one).slices) arrived[slice.tensor].push_back(slice);
+class RoundCoverage {
+ public:
+  RoundCoverage(const Plan& plan, const Profile& profile, const TransferGates& gates)
+      : plan_(plan), profile_(profile), bounds_(plan, gates), precedence_(plan, gates, bounds_) {}
+
+  std::optional<Complaint> complaint() {
+    std::vector<std::size_t> updates;                    // places, by step
+    std::vector<int> times(profile_.tensors.size(), 0);  // by tensor: outer updates
+    for (std::size_t place = 0; place < plan_.program().size(); ++place) {
+      const Work& one = plan_.program()[place];
+      if (one.kind == Activity::Update) updates.push_back(place);
+      if (one.kind != Activity::OuterUpdate) continue;
+      for (const Slice& slice : plan_.blocks[one.item].slices) ++times[slice.tensor];
+      if (auto wrong = unaveraged(place, updates.size() - 1, updates)) return wrong;
+    }
+    for (TensorId id = 0; id < profile_.tensors.size(); ++id)
+      if (times[id] != 1 && !profile_.is_frozen(id))
+        return Complaint{fmt::format("'{}' has {} outer updates in a round", profile_.tensors[id].name, times[id]),
+                         "one"};
+    return std::nullopt;
   }
-  for (TensorId id = 0; id < profile.tensors.size(); ++id) {
-    if (!own[id]) continue;
-    std::sort(arrived[id].begin(), arrived[id].end(),
-              [](const Slice& a, const Slice& b) { return a.offset < b.offset; });
+
+ private:
+  struct Piece {
+    Slice slice;
+    std::uint32_t transfer;
+  };
+
+  // Checks the averages of the fragment that the outer update at `place` reads, after the update of step `step`.
+  std::optional<Complaint> unaveraged(std::size_t place, std::size_t step, const std::vector<std::size_t>& updates) {
+    const auto delay = static_cast<std::size_t>(plan_.sharding.delay);
+    const std::size_t since = updates[step - std::min(step, delay)];
+    std::vector<std::vector<Piece>> arrived(profile_.tensors.size()), exchanged(arrived);
+    std::vector<bool> own(profile_.tensors.size(), false);
+    for (const Slice& slice : plan_.blocks[plan_.program()[place].item].slices) own[slice.tensor] = true;
+    for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
+      const Transfer& one = plan_.transfers[index];
+      if (one.payload.kind != Payload::Kind::PseudoGradient || !own[plan_.block_of(one).slices.front().tensor])
+        continue;
+      const std::string name = fmt::format("step {}: {}", step + 1, describe_transfer(plan_, index, profile_));
+      if (one.group != group_all) return Complaint{name + " is not among all workers", "no axis"};
+      if (bounds_.earliest[index] <= since)
+        return Complaint{name + " may start before the update whose result it averages",
+                         fmt::format("after the update of step {}", step + 1 - std::min(step, delay))};
+      if (bounds_.latest[index] > place)
+        return Complaint{name + " may end after the outer update has started", "before it"};
+      for (const Slice& slice : plan_.block_of(one).slices)
+        (is_gathering(one.op) ? arrived : exchanged)[slice.tensor].push_back({slice, index});
+    }
+    for (auto* pieces : {&arrived, &exchanged})
+      for (std::vector<Piece>& one : *pieces)
+        std::stable_sort(one.begin(), one.end(),
+                         [](const Piece& a, const Piece& b) { return a.slice.offset < b.slice.offset; });
+    for (TensorId id = 0; id < profile_.tensors.size(); ++id)
+      if (own[id])
+        if (auto wrong = incomplete(id, step, arrived[id], exchanged[id])) return wrong;
+    return std::nullopt;
+  }
+
+  // Checks that every byte arrives once, and is summed before it is gathered.
+  std::optional<Complaint> incomplete(TensorId id, std::size_t step, const std::vector<Piece>& arrived,
+                                      const std::vector<Piece>& exchanged) {
     Bytes sent = 0;
     std::optional<Bytes> wrong;  // the first byte that is missing, or comes again
-    for (const Slice& slice : arrived[id]) {
-      if (slice.offset != sent && !wrong) wrong = std::min(slice.offset, sent);
-      sent += slice.bytes;
+    for (const Piece& piece : arrived) {
+      if (piece.slice.offset != sent && !wrong) wrong = std::min(piece.slice.offset, sent);
+      sent += piece.slice.bytes;
     }
-    if (!wrong && sent != profile.tensors[id].bytes) wrong = sent;
+    if (!wrong && sent != profile_.tensors[id].bytes) wrong = sent;
     if (wrong)
-      return Complaint{
-          fmt::format("step {}: byte {} of '{}' is not averaged, or twice", step + 1, *wrong, profile.tensors[id].name),
-          "every byte of a fragment in one all-reduce"};
+      return Complaint{fmt::format("step {}: byte {} of '{}' is not averaged, or twice", step + 1, *wrong,
+                                   profile_.tensors[id].name),
+                       "every byte of a fragment in one all-reduce"};
+    for (const Piece& piece : arrived)
+      if (const auto unsummed = first_unsummed(piece, exchanged))
+        return Complaint{
+            fmt::format("step {}: {} sends byte {} of '{}', which no transfer before it has summed", step + 1,
+                        describe_transfer(plan_, piece.transfer, profile_), *unsummed, profile_.tensors[id].name),
+            "an all-to-all or a reduce-scatter of the same bytes before it"};
+    return std::nullopt;
   }
-  return std::nullopt;
-}
+
+  // The first byte of an all-gather's slice that no earlier exchange carries.
+  std::optional<Bytes> first_unsummed(const Piece& gathered, const std::vector<Piece>& exchanged) {
+    if (is_reduction(plan_.transfers[gathered.transfer].op)) return std::nullopt;
+    Bytes summed = gathered.slice.offset;
+    const Bytes end = summed + gathered.slice.bytes;
+    for (const Piece& one : exchanged)
+      if (one.slice.offset <= summed && one.slice.offset + one.slice.bytes > summed &&
+          precedence_.waits(gathered.transfer, one.transfer) == true)
+        summed = one.slice.offset + one.slice.bytes;
+    return summed < end ? std::optional(summed) : std::nullopt;
+  }
+
+  const Plan& plan_;
+  const Profile& profile_;
+  TransferBounds bounds_;
+  TransferPrecedence precedence_;
+};
 
 }  // namespace
 
-std::optional<Complaint> uncovered_round(const Plan& plan, const Profile& profile, const TransferBounds& bounds) {
-  std::vector<std::size_t> updates;                   // places, by step
-  std::vector<int> times(profile.tensors.size(), 0);  // by tensor: outer updates
-  for (std::size_t place = 0; place < plan.program().size(); ++place) {
-    const Work& one = plan.program()[place];
-    if (one.kind == Activity::Update) updates.push_back(place);
-    if (one.kind != Activity::OuterUpdate) continue;
-    for (const Slice& slice : plan.blocks[one.item].slices) ++times[slice.tensor];
-    if (auto wrong = unaveraged(plan, profile, bounds, place, updates.size() - 1, updates)) return wrong;
-  }
-  for (TensorId id = 0; id < profile.tensors.size(); ++id)
-    if (times[id] != 1 && !profile.is_frozen(id))
-      return Complaint{fmt::format("'{}' has {} outer updates in a round", profile.tensors[id].name, times[id]), "one"};
-  return std::nullopt;
+std::optional<Complaint> uncovered_round(const Plan& plan, const Profile& profile, const TransferGates& gates) {
+  return RoundCoverage(plan, profile, gates).complaint();
 }
 
 }  // namespace allreplay

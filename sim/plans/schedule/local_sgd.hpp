@@ -20,7 +20,7 @@ Plan plan_diloco(const PlanRequest& request);
 std::vector<Need> needs_of_round(const ShardingConfig& sharding);
 
 /// Returns the first error of a plan whose steps are local (ShardingConfig::averages()).
-std::optional<Complaint> uncovered_round(const Plan& plan, const Profile& profile, const TransferBounds& bounds);
+std::optional<Complaint> uncovered_round(const Plan& plan, const Profile& profile, const TransferGates& gates);
 
 /// Returns an error unless the program is a round: the passes of its steps in turn, an update after each, and outer
 /// updates after updates.

@@ -152,6 +152,8 @@ LevelOutcome outcome_of(const Inputs& inputs, const CalibrateArguments& argument
   LevelOutcome outcome{.logs = logs};
   if (!arguments.cluster.empty())
     outcome.base = Json::read(inputs.files, file_behind(inputs.files, "topologies", arguments.cluster));
+  if (const auto changes = outcome.base ? outcome.base->find("changes") : std::nullopt)
+    changes->fail("changes the constants that a calibration replaces", "a cluster file without \"changes\"");
   if (!nccl && (logs.front().workers() > node || logs.back().workers() <= node)) {
     outcome.fitted = false;
     outcome.fit.network = start;
@@ -187,7 +189,7 @@ void execute_levels(Context& context, const CalibrateArguments& arguments, const
     }
     write_picture(context.files(), arguments.plot, calibration_picture(drawn));
   }
-  if (!cluster.empty()) context.files().write(arguments.cluster_out, cluster);
+  if (!cluster.empty()) context.write_cluster(arguments.cluster_out, cluster);
   for (const Calibration& log : logs)
     for (const std::string& warning : log.warnings) context.console.warn(fmt::format("{}: {}", log.log.file, warning));
   for (const std::string& warning : outcome.fit.warnings) context.console.warn(warning);
@@ -210,7 +212,7 @@ void execute_one(Context& context, const CalibrateArguments& arguments, const Ca
                       calibration.overall.line_median * 100, calibration.algorithm->name, calibration.workers()));
     auto node = given_count(arguments.node, "--node");
     if (const std::int64_t hosted = calibration.log.per_host; !node && hosted > 0) node = hosted;
-    context.files().write(arguments.cluster_out,
+    context.write_cluster(arguments.cluster_out,
                           calibration_cluster(calibration, name_of(arguments), arguments.table || misses, line_rate,
                                               argument(arguments.table ? "--table" : "--cluster-out"), node));
   }

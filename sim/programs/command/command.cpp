@@ -78,7 +78,7 @@ std::string left_out(const std::string& name, const std::string& why, bool sever
 void note_left_out(Console& console, const std::vector<std::string>& strategies) {
   if (strategies.empty()) return;
   console.print_stderr(fmt::format("note: left out, since the options given are not for {}: {}",
-                                   strategies.size() == 1 ? "it" : "them", listed(strategies, strategies.size())));
+                                   strategies.size() == 1 ? "it" : "them", listed(strategies, 4)));
 }
 
 void OptionsOfSome::drop_others(Library& library, Request& request, Scenario& scenario) {

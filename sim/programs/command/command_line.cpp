@@ -188,6 +188,15 @@ std::string required_name(const OptionRecord& option) {
   return name + (option.unless.size() > 1 ? ", …" : "");
 }
 
+[[noreturn]] void refuse_missing(const OptionRecord& option, const std::string& command) {
+  const std::string value =
+      is_positional(option) || option.value.name.empty() ? "" : fmt::format(" {}", option.value.name);
+  throw InputError({"command line", ""}, fmt::format("{} is required", required_name(option)),
+                   fmt::format("{}{}: {}; see allreplay {} --help",
+                               is_positional(option) ? std::string(option.value.name) : option.longest_name(), value,
+                               option.help, command));
+}
+
 // Returns an option that takes one value but was given several times, or null.
 const CLI::Option* given_twice(const CLI::App& command) {
   for (const CLI::Option* option : command.get_options())
@@ -216,7 +225,7 @@ void add(CLI::App& app, const CommandRecord& record, const std::vector<std::stri
       if (option.required && known.at(&option)->count() == 0 &&
           std::none_of(option.unless.begin(), option.unless.end(),
                        [&](const OptionRecord* other) { return known.at(other)->count() > 0; }))
-        throw CLI::RequiredError(required_name(option));
+        refuse_missing(option, record.name);
     for (const OptionRecord& option : record.options)
       if (!option.implied.empty() && known.at(&option)->count() > 0 && known.at(&option)->results().front().empty())
         *std::get<std::string*>(option.target) = option.implied;
@@ -248,8 +257,10 @@ void CommandLine::parse(std::vector<std::string> words, Context& context) {
     if (const auto* twice =
             called.empty() || error.get_name() != "ArgumentMismatch" ? nullptr : given_twice(*called.front()))
       what = fmt::format("{} is given {} times", twice->get_name(), twice->count());
-    throw InputError({"command line", ""}, what,
-                     fmt::format("see allreplay {}--help", called.empty() ? "" : called.front()->get_name() + " "));
+    throw InputError(
+        {"command line", ""}, what,
+        fmt::format("{}see allreplay {}--help", error.get_name() == "ExcludesError" ? "one of the two; " : "",
+                    called.empty() ? "" : called.front()->get_name() + " "));
   }
 }
 

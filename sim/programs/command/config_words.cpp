@@ -288,6 +288,7 @@ class Merge {
                     part.taken.empty() ? "nothing taken" : fmt::format("{}", fmt::join(texts(part.taken), " ")));
     for (const auto& [what, names] :
          {std::pair("not simulated", config.not_simulated),
+          {"approximated", config.approximated},
           {"unknown here", config.unknown},
           {"variables without a value", config.unset},
           {"given otherwise", part.overridden},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <unistd.h>
 #include <utility>
 
@@ -59,6 +60,12 @@ void Console::warn(const std::string& lines) {
   for (const std::string_view line : split(lines, "\n"))
     if (!line.empty() && said_.emplace(line).second)
       print_stderr(fmt::format("{}{}", line.starts_with("note: ") ? "" : "warning: ", line));
+}
+
+void Context::write_cluster(const std::string& file, std::string_view text) {
+  const bool replaces = !console.output_is_captured() && std::filesystem::is_regular_file(file);
+  files().write(file, text);
+  if (replaces) console.note(fmt::format("{} was there already and is replaced", file));
 }
 
 void Console::hand_over(Outcome outcome) {

@@ -72,6 +72,9 @@ struct Context {
   Console console{};
 
   const Files& files() const { return inputs.files; }
+
+  /// Writes a cluster's file; a note says so if that replaces a file.
+  void write_cluster(const std::string& file, std::string_view text);
 };
 
 }  // namespace allreplay

@@ -1,3 +1,5 @@
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "sim/base/core/file.hpp"
@@ -8,33 +10,39 @@
 #include "sim/output/report/topology_report.hpp"
 #include "sim/output/view/links_picture.hpp"
 #include "sim/programs/command/command.hpp"
+#include "sim/replay/training/collective_choice.hpp"
 #include "sim/studies/experiment/cluster_words.hpp"
+#include "sim/studies/experiment/saved_changes.hpp"
 
 namespace allreplay {
 
 namespace {
 
 struct TopologyArguments {
-  std::string cluster, workers, dot, plot, cluster_out;
+  std::string cluster, workers, collective, fidelity, dot, plot, cluster_out;
   ClusterWordArguments cluster_words;
   ChangeArguments changes;
   bool json = false;
 };
 
-// A cluster file in words can also hold the number of rails, but no other flag.
-std::string file_of_words(const TopologyArguments& arguments) {
+// The cluster file, or that of the cluster in words, with all other flags in it. Words may include the number of rails.
+std::string changed_file(const Files& files, const TopologyArguments& arguments, const Request& request) {
+  ClusterFlags flags{request.workers, request.collective, request.fidelity, {}};
   std::vector<ChangeText> words = words_of_cluster(arguments.cluster_words);
-  if (words.empty())
+  flags.changes = changes_of(arguments.changes);
+  if (!words.empty() && flags.changes.size() == 1 && flags.changes.front().name == "rails")
+    words.push_back(std::exchange(flags.changes, {}).front());
+  if (!words.empty()) return with_flags(Json::parse(cluster_file_of(words), "the cluster in words"), flags);
+  if (flags.changes.empty() && !flags.workers && flags.collective.empty() && flags.fidelity.empty())
     throw InputError(argument("--cluster-out"), fmt::format("'{}' is already a file", arguments.cluster),
-                     "a cluster described by flags, such as --nodes 8 --gpus 8 --network 400Gbit/s --inner 370GB/s");
-  for (const ChangeText& change : changes_of(arguments.changes)) {
-    if (change.name != "rails")
-      throw InputError(change.place,
-                       "changes the cluster that the flags describe, which --cluster-out writes unchanged",
-                       "other flags for the cluster, or no --cluster-out");
-    words.push_back(change);
-  }
-  return cluster_file_of(words);
+                     "flags that change it, such as --bandwidth 200Gbit/s, or that describe a cluster: --nodes 8 …");
+  return with_flags(Json::read(files, file_behind(files, "topologies", arguments.cluster)), flags);
+}
+
+// Throws InputError if something is wrong that the description of a network does not need.
+void require_usable(Library& library, const Request& request, Scenario scenario) {
+  if (!request.collective.empty() || !request.fidelity.empty()) collective_of(scenario);
+  library.set_stragglers(scenario, request);
 }
 
 Drawing topology_picture(const Cluster& cluster) {
@@ -52,19 +60,28 @@ void execute(Context& context, const TopologyArguments& arguments) {
                     {"--plot", arguments.plot},
                     {"--cluster-out", arguments.cluster_out}},
                    {file_behind(context.files(), "topologies", arguments.cluster)});
-  const std::string file = arguments.cluster_out.empty() ? "" : file_of_words(arguments);
   ScenarioArguments words;
   words.cluster = arguments.cluster;
   words.cluster_words = arguments.cluster_words;
   words.workers = arguments.workers;
+  words.collective = arguments.collective;
+  words.fidelity = arguments.fidelity;
   words.changes = arguments.changes;
-  const Scenario scenario = library.resolve_network(words.request(""));
+  const Request request = words.request("");
+  const Scenario scenario = library.resolve_network(request);
+  require_usable(library, request, scenario);
+  const std::string file = arguments.cluster_out.empty() ? "" : changed_file(context.files(), arguments, request);
   Cluster cluster = scenario.cluster;
   cluster.workers = scenario.workers;
-  if (!file.empty()) context.files().write(arguments.cluster_out, file);
+  // A cluster without topology can be saved, but not described.
+  const bool described = file.empty() || arguments.json || !arguments.dot.empty() || !arguments.plot.empty() ||
+                         topology_of(cluster.network);
+  const JsonValue description = described ? topology_json(cluster) : JsonValue();
+  if (!file.empty()) context.write_cluster(arguments.cluster_out, file);
+  if (!described) return context.console.note(fmt::format("{} is saved; it has no topology to show", cluster.name));
   if (!arguments.dot.empty()) context.files().write(arguments.dot, topology_dot(cluster));
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, topology_picture(cluster));
-  context.console.show(topology_view(), topology_json(cluster), arguments.json);
+  context.console.show(topology_view(), description, arguments.json);
 }
 
 }  // namespace
@@ -75,16 +92,22 @@ void add_topology(CommandLine& app) {
       app.add_subcommand("topology", "describe a cluster's network: hosts, switches, links, diameter, bisection");
   add_cluster_options(command, arguments->cluster, arguments->cluster_words);
   command.add_option("-n,--workers", arguments->workers, values::number, "number of workers (the cluster file's)");
-  add_change_options(command, arguments->changes, {Changed::Network});
+  command.add_option("--collective", arguments->collective, {"COLLECTIVE", "collectives"},
+                     "all-reduce algorithm, in the file of --cluster-out");
+  command.add_option("--fidelity", arguments->fidelity,
+                     {.name = "FIDELITY", .words = [] { return names_of(fidelities); }},
+                     "how communication is priced, in the file of --cluster-out");
+  add_change_options(command, arguments->changes, {Changed::Network, Changed::Stragglers});
   command.add_option("--dot", arguments->dot, values::file, "write the network to this file, for Graphviz");
   command.add_option("--plot", arguments->plot, values::file,
                      "draw the network, equal parts once: FILE.svg, .png or .pdf");
   command.add_option("--cluster-out", arguments->cluster_out, values::file,
-                     "write the cluster described by flags to this file");
+                     "write the cluster to this file, with the flags that change or describe it");
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.footer(
       "Example:\n  allreplay topology --cluster fat-tree-16 --plot fat-tree.svg\n"
-      "  allreplay topology --cluster fat-tree-4 --dot fat-tree.dot && dot -Tsvg -O fat-tree.dot");
+      "  allreplay topology --cluster fat-tree-4 --dot fat-tree.dot && dot -Tsvg -O fat-tree.dot\n"
+      "  allreplay topology --cluster h100x8-8x400gbps --bandwidth 200Gbit/s --workers 512 --cluster-out mine.json");
   command.callback([arguments](Context& context) { execute(context, *arguments); });
 }
 

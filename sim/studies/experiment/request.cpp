@@ -19,6 +19,7 @@
 #include "sim/studies/experiment/cluster_words.hpp"
 #include "sim/studies/experiment/estimated_profile.hpp"
 #include "sim/studies/experiment/profile_degrees.hpp"
+#include "sim/studies/experiment/saved_changes.hpp"
 
 namespace allreplay {
 
@@ -70,7 +71,8 @@ std::string beside(const Files& files, const std::string& file, const std::strin
 
 struct Library::ClusterFile {
   Cluster cluster;
-  Json json;  // for stragglers, which are read once the number of workers is known
+  Json json;                       // for stragglers, which are read once the number of workers is known
+  std::vector<ChangeSet> changes;  // applied before those of a request
 };
 
 // Returns the value from this library's shelf; else from KeptInputs, if its files are unchanged; else reads it.
@@ -128,8 +130,8 @@ Shared<Profile> Library::profile(const Request& request) {
 
 Library::ClusterFile Library::cluster_in(const Json& json, bool counts) {
   json.allow_only({"name", "description", "source", "workers", "network", "stragglers", "spread", "jitter",
-                   "interference", "parallel"});
-  ClusterFile file{read_cluster(json, counts), json};
+                   "interference", "parallel", "changes"});
+  ClusterFile file{read_cluster(json, counts), json, saved_changes(json)};
   require_name(file.cluster.name, json.place() / "name");
   return file;
 }
@@ -150,7 +152,7 @@ const Library::ClusterFile& Library::cluster(const Request& request) {
   const std::string text = cluster_file_of(request.cluster_words);
   return known(&Shelves::clusters, text, [&](const Files&) {
     const Json json = Json::parse(text, "the cluster in words");
-    return ClusterFile{read_cluster(json), json};
+    return ClusterFile{read_cluster(json), json, {}};
   });
 }
 
@@ -168,7 +170,21 @@ std::string Library::collective_beside(const Request& request, const std::string
   return beside(inputs_.files, inputs_.files.find_data("topologies", request.cluster, "cluster"), name);
 }
 
-const Cluster& Library::cluster_named(const std::string& name) { return cluster(name).cluster; }
+Cluster Library::cluster_named(const std::string& name) {
+  const ClusterFile& file = cluster(name);
+  Scenario scenario;
+  scenario.cluster = file.cluster;
+  scenario.workers = file.cluster.workers;
+  for (const ChangeSet& set : file.changes) apply_changes(scenario, set, Changed::Network);
+  return scenario.cluster;
+}
+
+void Library::set_stragglers(Scenario& scenario, const Request& request) {
+  const ClusterFile& file = cluster(request);
+  scenario.stragglers = read_stragglers(file.json, scenario.workers);
+  for (const ChangeSet& set : file.changes) apply_changes(scenario, set, Changed::Stragglers);
+  apply_changes(scenario, request.changes, Changed::Stragglers);
+}
 
 namespace {
 
@@ -331,6 +347,7 @@ Scenario Library::resolve_network(const Request& request) {
   read_schedule(inputs_.files, named.place.file, scenario);
   scenario.collective = request.collective;
   scenario.fidelity = request.fidelity;
+  for (const ChangeSet& set : cluster(request).changes) apply_changes(scenario, set, Changed::Network);
   apply_changes(scenario, request.changes, Changed::Network);
   settle_by_nodes(scenario.cluster.network, scenario.workers);
   if (exceeds_nodes(scenario.cluster, scenario.workers)) scenario.cluster.interference->compute = 1;
@@ -404,8 +421,7 @@ Scenario Library::resolve(const Request& request, Shared<Profile> profile) {
   take_degrees_of_profile(scenario);
   set_groups(scenario);
   take_global_batch(scenario);
-  scenario.stragglers = read_stragglers(cluster(request).json, scenario.workers);
-  apply_changes(scenario, request.changes, Changed::Stragglers);
+  set_stragglers(scenario, request);
   if (request.plan.empty()) {
     scenario.strategy = &find_strategy(request.strategy, request.place_of_strategy, inputs_.strategies.get());
   } else {

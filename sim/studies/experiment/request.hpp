@@ -92,8 +92,11 @@ class Library {
   /// Adds a cluster under this name; its number of workers may be missing. Throws InputError.
   void add_cluster(const std::string& name, const Json& json);
 
-  /// Returns the cluster of this name or file, with the file's number of workers. Throws InputError.
-  const Cluster& cluster_named(const std::string& name);
+  /// Returns the cluster of this name or file, with the file's number of workers and changes. Throws InputError.
+  Cluster cluster_named(const std::string& name);
+
+  /// Sets the stragglers of the request's cluster among the scenario's workers. Throws InputError.
+  void set_stragglers(Scenario& scenario, const Request& request);
 
  private:
   friend class KeptInputs;

@@ -248,7 +248,11 @@ JobsCluster jobs_cluster(Library& library, const Files& files, const JobsFile& f
   all.seating.whole_nodes = network.node.has_value() || spec->kind == TopologyKind::Rail || spec->nics;
   all.seating.spread = all.seating.whole_nodes ? spread_nodes(*spec, network, all.cluster.workers)
                                                : spread_order(*spec, all.cluster.workers);
-  all.stragglers = read_stragglers(json, all.cluster.workers);
+  Request shared;
+  shared.cluster = shared_cluster;
+  changed.workers = all.cluster.workers;
+  library.set_stragglers(changed, shared);
+  all.stragglers = std::move(changed.stragglers);
   return all;
 }
 

@@ -164,9 +164,14 @@ class ClusterWords(program.Case):
         done = run("topology", "--cluster", "h100x8-8x400gbps", "--cluster-out", "x.json", cwd=self.folder)
         self.assertEqual((done.returncode, (self.folder / "x.json").exists()), (2, False))
         self.assertIn("--cluster-out: ", done.stderr)
-        done = run("topology", *WORDS, "--bandwidth", "x2", "--cluster-out", "x.json", cwd=self.folder)
-        self.assertEqual((done.returncode, (self.folder / "x.json").exists()), (2, False))
-        self.assertIn("--bandwidth: ", done.stderr)
+
+    def test_a_file_is_not_replaced_in_silence(self):
+        change = ["topology", "--cluster", "h100x8-8x400gbps", "--bandwidth", "x2", "--cluster-out", "x.json"]
+        for written in (False, True):
+            done = run(*change, cwd=self.folder)
+            self.assertEqual((done.returncode, "x.json" in done.stderr), (0, written))
+        done = run("topology", "--cluster", "x.json", "--rails", "4", "--cluster-out", "x.json", cwd=self.folder)
+        self.assertEqual(done.returncode, 2)  # an input is never replaced
 
 
 if __name__ == "__main__":

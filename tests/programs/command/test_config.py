@@ -152,6 +152,14 @@ class Config(program.Case):
             self.assertEqual((done.returncode, place_of(done.stderr)), (2, f"command line: {option}"))
             self.assertIn(owner, done.stderr)
 
+    def test_what_is_simulated_as_something_else_is_not_left_out(self):
+        file = self.folder / "c.toml"
+        file.write_text("[training]\nseq_len = 8192\nlocal_batch_size = 1\n[activation_checkpoint]\nmode = 'selective'\n", encoding="utf-8")
+        done = run("run", "--config", file, *LLAMA, "--strategy", "fsdp2", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("selective_ac_option", done.stderr)
+        self.assertNotIn("not simulated", done.stderr)
+
     def test_two_files_add_up_and_contradictions_are_refused(self):
         both = ["run", "--config", SAMPLES / "zero3.json", "--config", SAMPLES / "tiny-llama", *ON_H100, "--seq", 2048]
         self.assertEqual(json.loads(output(*both, "--json"))["strategy"], "zero-3")
@@ -166,6 +174,11 @@ class Config(program.Case):
         done = run("run", "--config", file, *ON_H100)
         self.assertEqual(done.returncode, 2)
         self.assertIn("tensor_parallel_degree", done.stderr.splitlines()[-1])
+
+    def test_a_page_of_text_is_no_configuration(self):
+        done = run("run", "--config", ROOT / "README.md", *LLAMA)
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(place_of(done.stderr), str(ROOT / "README.md"))
 
     def test_recommend_s_command_for_a_model_repeats_the_plan(self):
         seen = set()

@@ -188,6 +188,12 @@ class WhatIf(program.Case):
             pairs = sorted(zip(*[iter(row["flags"])] * 2))
             self.assertEqual(sorted(zip(*[iter(common + shlex.split(line[place:]))] * 2)), pairs)
 
+    def test_an_option_that_one_row_changes_stands_once(self):
+        asked = ["whatif", *RESNET, "--budget", "1", "--strategy", "ddp", "--option", "gradient_dtype=fp32"]
+        text = output(*asked, env=WIDE)
+        self.assertEqual(text.count("gradient_dtype=fp32"), 1)
+        self.assertEqual(text.split("Each row is")[1].count("gradient_dtype=fp16"), 1)
+
     def test_flags_can_be_pasted(self):
         """However narrow the table."""
         (self.folder / "one trace.json").write_text((ROOT / "traces" / "resnet20_p102_b128.json").read_text(encoding="utf-8"), encoding="utf-8")

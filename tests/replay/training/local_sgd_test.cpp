@@ -175,6 +175,31 @@ TEST_CASE("DiLoCo: every order that breaks a need is refused") {
   CHECK(find_plan_error(doubled, scenario.profile)->what == "step 2: byte 0 of 't1' is not averaged, or twice");
 }
 
+TEST_CASE("DiLoCo, quantised: what is gathered was summed before") {
+  const Scenario scenario = rounds_of(layers_of_a_step(), "diloco", {{"sync_every", "2"}, {"quantize", "true"}});
+  const Plan plan = plan_of(scenario);
+  REQUIRE(!find_plan_error(plan, scenario.profile));
+  // Both of the first tensor, in lanes of their own, so that only the gate between them gives their order.
+  Plan unordered = plan;
+  unordered.lanes.push_back(plan.lanes.front());
+  unordered.transfers[1].lane = 1;
+  REQUIRE(!find_plan_error(unordered, scenario.profile));
+  // Both end before the outer update, but the all-gather no longer waits for the all-to-all.
+  const auto gate_after = [&](std::uint32_t index) {
+    return std::find_if(unordered.gates.begin(), unordered.gates.end(), [&](const Gate& one) {
+      return one.transfer_before() && one.transfer_before()->index == index;
+    });
+  };
+  REQUIRE(gate_after(0)->transfer_after());
+  gate_after(0)->after = gate_after(1)->after;
+  CHECK(find_plan_error(unordered, scenario.profile)->what.find("which no transfer before it has summed") !=
+        std::string::npos);
+  // The all-to-all carries another tensor.
+  Plan other = plan;
+  other.transfers[0].payload.block = other.transfers[2].payload.block;
+  CHECK(find_plan_error(other, scenario.profile));
+}
+
 TEST_CASE("impossible rounds") {
   const auto wrong = [](std::map<std::string, std::string> options) -> std::string {
     try {
