@@ -3,6 +3,7 @@
 #include "sim/inputs/cluster/describe.hpp"
 #include "sim/output/report/result_rows.hpp"
 #include "sim/replay/training/collective_choice.hpp"
+#include "sim/studies/experiment/over_seeds.hpp"
 
 namespace allreplay {
 
@@ -22,6 +23,9 @@ JsonValue row_json(const CollectiveRow& row) {
     json["algorithm"] = row.choice->algorithm;
     json["protocol"] = row.choice->protocol;
   }
+  Row statistics;
+  append_statistics(statistics, row.by_seed);
+  json.update(json_of(statistics));
   return json;
 }
 
@@ -40,7 +44,9 @@ JsonValue collective_json(const Scenario& scenario, const CollectivePricing& pri
                  {"workers", scenario.workers},
                  {"cluster", named_with_routing(scenario.cluster)},
                  {"fidelity", to_string(choice.fidelity)},
-                 {"messages_each", pricing.messages}};
+                 {"messages_each", pricing.messages},
+                 {"notes", JsonValue::array()}};
+  if (!scenario.seeds.empty() && !is_random(scenario)) json["notes"].push_back({{"note", "no random routes"}});
   if (scenario.operation) json["operation"] = to_string(*scenario.operation);
   return json;
 }
@@ -59,10 +65,14 @@ const View& collective_view() {
       ViewTable{"rows",
                 {{"bytes", "{bytes:0}"},
                  quantity("{time_s}"),
+                 quantity("{ci95_s}"),
+                 quantity("{p95_s}", "time_s"),
                  quantity("{algbw_GBps:4}"),
                  quantity("{busbw_GBps:4}"),
                  {"algorithm", "{algorithm}"},
                  {"protocol", "{protocol}"}}},
+      ViewText{},
+      ViewNotes{},
   }};
   return view;
 }

@@ -13,6 +13,7 @@
 #include "sim/inputs/cluster/describe.hpp"
 #include "sim/output/report/scenario_labels.hpp"
 #include "sim/plans/schedule/offer.hpp"
+#include "sim/studies/experiment/over_seeds.hpp"
 
 namespace allreplay {
 
@@ -174,7 +175,7 @@ NamedValues distinctions_of(const SweepResult& result, std::size_t index, bool c
   const ResultRow& row = result.rows[index];
   NamedValues all = row.options;
   for (std::size_t i = 0; i < result.columns.size(); ++i)
-    if (!find_row_column(result.columns[i])) all.emplace_back(result.columns[i], row.cells[i]);
+    if (!find_row_column(result.columns[i]) && !is_added_to_rows(result.columns[i])) all.emplace_back(result.columns[i], row.cells[i]);
   if (coded) all.emplace_back("collective", row.collective);
   return all;
 }

@@ -7,13 +7,14 @@
 #include "sim/output/report/links_report.hpp"
 #include "sim/output/view/links_picture.hpp"
 #include "sim/programs/command/command.hpp"
+#include "sim/studies/experiment/over_seeds.hpp"
 
 namespace allreplay {
 
 namespace {
 
 struct CollectiveArguments {
-  std::string cluster, workers, collective, operation, fidelity, plot, bytes = "8B:1GiB:x2";
+  std::string cluster, workers, collective, operation, fidelity, plot, seeds, bytes = "8B:1GiB:x2";
   std::vector<std::string> options;
   ClusterWordArguments cluster_words;
   ChangeArguments changes;
@@ -29,6 +30,7 @@ void execute(Context& context, const CollectiveArguments& arguments) {
   words.fidelity = arguments.fidelity;
   words.options = arguments.options;
   words.changes = arguments.changes;
+  words.seeds = arguments.seeds;
   Library library(context.inputs);
   Scenario scenario = library.resolve_network(words.request(""));
   if (!arguments.operation.empty())
@@ -40,7 +42,7 @@ void execute(Context& context, const CollectiveArguments& arguments) {
   if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
   require_separate(context.files(), {{"--plot", arguments.plot}},
                    {file_behind(context.files(), "topologies", arguments.cluster)});
-  const CollectivePricing pricing = price_collective(scenario, sizes);
+  const CollectivePricing pricing = price_over_seeds(scenario, sizes);
   const std::vector<CollectiveRow>& rows = pricing.rows;
   std::optional<LinkUsage> usage;  // of the largest
   if (arguments.links || !arguments.plot.empty())
@@ -79,6 +81,7 @@ void add_collective(CommandLine& app) {
                      {.name = "OPERATION", .words = [] { return names_of(operations_with(&OperationRow::usual)); }},
                      "the operation to time; --bytes as nccl-tests counts them: " +
                          choices(names_of(operations_with(&OperationRow::usual))));
+  add_seeds_option(command, arguments->seeds);
   add_change_options(command, arguments->changes, {Changed::Network});
   command.add_option("--bytes", arguments->bytes, values::size, "one size, or FROM:TO:xFACTOR").capture_default_str();
   command

@@ -235,6 +235,7 @@ std::uint64_t Library::digest_of(const Request& request) const {
   for (const std::string& word : {request.collective, request.fidelity, request.strategy}) state = digest(word, state);
   for (const OptionText& option : request.options) state = digest(option.value, digest(option.name, state));
   for (const ChangeText& change : request.changes) state = digest(change.value, digest(change.name, state));
+  for (const std::uint64_t seed : request.seeds) state = digest(seed, state);
   return digest(std::uint64_t{request.reuse}, state);
 }
 
@@ -331,6 +332,11 @@ Scenario Library::resolve_network(const Request& request) {
   scenario.collective = request.collective;
   scenario.fidelity = request.fidelity;
   apply_changes(scenario, request.changes, Changed::Network);
+  scenario.seeds = request.seeds;
+  if (auto& topology = scenario.cluster.network.topology; topology && !request.seeds.empty()) {
+    topology->routing.seed = Routing().seed;
+    topology->routing.seed_named = false;
+  }
   settle_by_nodes(scenario.cluster.network, scenario.workers);
   if (exceeds_nodes(scenario.cluster, scenario.workers)) scenario.cluster.interference->compute = 1;
   scenario.reuse = request.reuse;
