@@ -23,7 +23,7 @@ TEST_CASE("a sample is summarised") {
   CHECK(all.p75 == Approx(5.5).epsilon(1e-14));
   CHECK(all.p95 == Approx(8.3).epsilon(1e-14));
   CHECK(all.most == 9);
-  // Of two values, sd |a - b|/√2; t of one degree of freedom is Cauchy's: tan(0.475 π) = 12.706.
+  // For two values, sd |a - b|/√2; t of one degree of freedom is Cauchy's: tan(0.475 π) = 12.706.
   const Summary two = summary_of(std::vector<double>{1, 3});
   CHECK(*two.deviation == Approx(std::sqrt(2.0)));
   CHECK(*two.confidence == Approx(std::tan(0.475 * M_PI)));

@@ -69,7 +69,7 @@ TEST_CASE("common draws make differences between strategies sharper than draws o
   }
   const Summary difference = *paired_difference(by_seed[1], by_seed[0]);
   CHECK(difference.mean == Approx(summary_of(by_seed[1]).mean - summary_of(by_seed[0]).mean).epsilon(1e-9));
-  // Of independent draws, the variances would add up.
+  // With independent draws, the variances would add up.
   const double of_independent = std::hypot(*summary_of(by_seed[0]).confidence, *summary_of(by_seed[1]).confidence);
   CHECK(*difference.confidence < 0.75 * of_independent);
   CHECK(!paired_difference(by_seed[0], {}));
