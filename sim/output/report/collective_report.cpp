@@ -9,6 +9,7 @@
 #include "sim/inputs/cluster/describe.hpp"
 #include "sim/output/report/result_rows.hpp"
 #include "sim/replay/training/collective_choice.hpp"
+#include "sim/studies/experiment/over_seeds.hpp"
 #include "sim/studies/results/row.hpp"
 
 namespace allreplay {
@@ -29,6 +30,9 @@ JsonValue row_json(const CollectiveRow& row) {
     json["algorithm"] = row.choice->algorithm;
     json["protocol"] = row.choice->protocol;
   }
+  Row statistics;
+  append_statistics(statistics, row.by_seed);
+  json.update(json_of(statistics));
   return json;
 }
 
@@ -64,7 +68,9 @@ JsonValue collective_json(const Scenario& scenario, const CollectivePricing& pri
                  {"workers", scenario.workers},
                  {"cluster", named_with_routing(scenario.cluster)},
                  {"fidelity", to_string(choice.fidelity)},
-                 {"messages_each", pricing.messages}};
+                 {"messages_each", pricing.messages},
+                 {"notes", JsonValue::array()}};
+  if (!scenario.seeds.empty() && !is_random(scenario)) json["notes"].push_back({{"note", "no random routes"}});
   if (scenario.operation) json["operation"] = to_string(*scenario.operation);
   return json;
 }
@@ -83,10 +89,14 @@ const View& collective_view() {
       ViewTable{"rows",
                 {{"bytes", "{bytes:0}"},
                  quantity("{time_s}"),
+                 quantity("{ci95_s}"),
+                 quantity("{p95_s}", "time_s"),
                  quantity("{algbw_GBps:4}"),
                  quantity("{busbw_GBps:4}"),
                  {"algorithm", "{algorithm}"},
                  {"protocol", "{protocol}"}}},
+      ViewText{},
+      ViewNotes{},
   }};
   return view;
 }
@@ -137,6 +147,7 @@ std::vector<Row> collectives_rows(const std::vector<PricedCollective>& all) {
         row.emplace_back("protocol", priced.choice ? Cell(std::string(priced.choice->protocol)) : Cell());
       }
       row.emplace_back("fastest", fastest[size] == one);
+      append_statistics(row, priced.by_seed);
       rows.push_back(std::move(row));
     }
   return rows;
@@ -186,6 +197,7 @@ const View& collectives_view() {
                             {"fidelity", "{fidelity}"},
                             {"bytes", "{bytes:0}"},
                             quantity("{time_s}"),
+                            quantity("{ci95_s}"),
                             quantity("{algbw_GBps:4}"),
                             {.title = "busbw GB/s", .cell = "{busbw_GBps:4}", .sign = "* fastest"},
                             {"algorithm", "{algorithm}"},

@@ -1,6 +1,7 @@
 #include "sim/output/report/compare_report.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "sim/output/report/notes.hpp"
@@ -43,7 +44,7 @@ ShownOptions options_of(const std::vector<Outcome>& outcomes, const ScenarioLabe
 
 JsonValue group_json(const Comparison& comparison, const OutcomeGroup& group, const ScenarioLabels& labels,
                      const JsonValue& all_rows) {
-  const auto& [outcomes, references, rule, by_offer, training] = comparison;
+  const auto& [outcomes, references, rule, by_offer, training, over_best] = comparison;
   JsonValue json{{"rows", JsonValue::array()}};
   if (!group.title.empty()) json["group"] = group.title;
   for (const Ranking& race : races(outcomes, rule, group))
@@ -54,6 +55,8 @@ JsonValue group_json(const Comparison& comparison, const OutcomeGroup& group, co
       JsonValue row = all_rows.items()[place];
       const auto free = free_share(scenario.options.memory.limit, result.memory.peak);
       add_names(row, labels, place);
+      if (place < over_best.size() && over_best[place])
+        row["may_be_chance"] = std::abs(over_best[place]->mean) <= *over_best[place]->confidence;
       add_standing(row, {.fits = fits(scenario, result),
                          .wins = is_tied && i == 0,
                          .ties = is_tied && i > 0,
@@ -78,7 +81,7 @@ JsonValue options_by_strategy(const std::vector<Outcome>& outcomes, const ShownO
 
 // The cheapest outcome, of a maintained framework if there is one; nothing if fidelities differ.
 std::optional<std::size_t> cheapest_of(const Comparison& comparison) {
-  const auto& [outcomes, references, rule, by_offer, training] = comparison;
+  const auto& [outcomes, references, rule, by_offer, training, over_best] = comparison;
   const std::vector<std::size_t> places = groups_of(outcomes, rule, by_offer).front().places;
   std::vector<const Outcome*> some;
   for (const std::size_t one : places) {
@@ -99,11 +102,34 @@ ViewTable group_table() {
 
 }  // namespace
 
+std::vector<std::optional<Summary>> differences_from_fastest(const Comparison& comparison) {
+  const auto& [outcomes, references, rule, by_offer, training, over_best] = comparison;
+  std::vector<std::optional<Summary>> differences(outcomes.size());
+  for (const OutcomeGroup& group : groups_of(outcomes, rule, by_offer))
+    for (const Ranking& race : races(outcomes, rule, group)) {
+      if (samples_differ(race, outcomes)) continue;
+      const std::size_t best = *std::ranges::min_element(
+          race.order, {}, [&](std::size_t one) { return outcomes[one].result.metrics.iteration_s; });
+      for (const std::size_t one : race.order)
+        if (one != best)
+          differences[one] = paired_difference(outcomes[one].result.by_seed, outcomes[best].result.by_seed);
+    }
+  return differences;
+}
+
+void append_paired(Row& row, const Comparison& comparison, std::size_t place) {
+  if (comparison.outcomes[place].result.by_seed.size() < 2) return;
+  const std::optional<Summary>& over = comparison.over_best[place];
+  row.emplace_back("over_best_s", over ? Cell(over->mean) : Cell());
+  row.emplace_back("over_best_ci95_s", over ? Cell(*over->confidence) : Cell());
+}
+
 JsonValue compare_json(const Comparison& comparison) {
   auto rows = JsonValue::array();
   for (std::size_t i = 0; i < comparison.outcomes.size(); ++i) {
     Row row = row_with_reference(comparison.outcomes[i], comparison.references[i]);
     append_cost(row, comparison.training, comparison.outcomes[i]);
+    append_paired(row, comparison, i);
     rows.push_back(json_of(row));
     rows.back()["doubted_iteration_s"] = comparison.outcomes[i].result.doubted_s;
   }
@@ -111,7 +137,7 @@ JsonValue compare_json(const Comparison& comparison) {
 }
 
 JsonValue compare_document(const Comparison& comparison) {
-  const auto& [outcomes, references, rule, by_offer, training] = comparison;
+  const auto& [outcomes, references, rule, by_offer, training, over_best] = comparison;
   const auto& [scenario, result, wall_s] = outcomes.front();
   const ScenarioLabels labels = labels_of(outcomes);
   const std::vector<OutcomeGroup> groups = groups_of(outcomes, rule, by_offer);
@@ -139,6 +165,11 @@ JsonValue compare_document(const Comparison& comparison) {
   for (const OutcomeGroup& group : groups) {
     document["groups"].push_back(group_json(comparison, group, labels, rows));
     add_notes_on_marks(document["notes"], document["groups"].back().at("rows"), rule);
+    for (const auto& over : over_best)
+      if (over) {
+        document["notes"].push_back({{"note", "paired"}, {"seeds", over->count}});
+        break;
+      }
   }
   append(document["notes"], notes_on(outcomes, references));
   if (const auto place = cheapest_of(comparison))

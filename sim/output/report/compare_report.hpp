@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/output/report/view.hpp"
+#include "sim/studies/experiment/over_seeds.hpp"
 #include "sim/studies/experiment/scaling.hpp"
 #include "sim/studies/experiment/training_cost.hpp"
 
@@ -17,7 +18,15 @@ struct Comparison {
   WinningRule rule;
   bool by_offer = false;   ///< maintained frameworks and the others have separate tables
   Training training = {};  ///< whose cost the rows have; none: not asked
+  /// With seeds, for each outcome what it takes more than the fastest of its race at the same seeds; none for that one,
+  /// and where iterations differ in their number of samples.
+  std::vector<std::optional<Summary>> over_best = {};
 };
+
+std::vector<std::optional<Summary>> differences_from_fastest(const Comparison& comparison);
+
+/// Appends over_best_s and over_best_ci95_s if there are several seeds.
+void append_paired(Row& row, const Comparison& comparison, std::size_t place);
 
 /// The rows in the order of the outcomes: the columns of `run --json` and relative efficiency.
 JsonValue compare_json(const Comparison& comparison);

@@ -9,6 +9,7 @@
 #include "sim/inputs/estimate/device.hpp"
 #include "sim/plans/schedule/gradients.hpp"
 #include "sim/replay/training/memory.hpp"
+#include "sim/studies/experiment/over_seeds.hpp"
 #include "sim/studies/experiment/ranking.hpp"
 
 namespace allreplay {
@@ -36,8 +37,14 @@ constexpr NoteSentence sentences[] = {
      "note: all GPUs are equally fast, and communication does not slow them down; presets have both: --spread 1% "
      "--interference 1.19"},
     {"no experts", R"(note: gradients are reduced as without --ep: the profile marks no layer as "expert")"},
-    {"jitter",
-     "note: with jitter every strategy draws its own random times: small differences are chance (try another seed)"},
+    {"jitter", "note: with jitter small differences may be chance (`compare --seeds 1:20` tells)"},
+    {"paired",
+     "over fastest: mean of the differences at the same {seeds} seeds; ± 95 %: confidence intervals by "
+     "Student's t; ?: may be chance"},
+    {"no random routes",
+     "note: nothing is random here: all seeds give one number (for routes by a hash, in fluid or "
+     "message: --routing ecmp)"},
+    {"nothing random", "note: nothing is random here: all seeds give one number (for random times: --jitter 5%)"},
     {"searched in alpha-beta", "note: best is searched in alpha-beta: in message other plans may be faster"},
     {"time between ops",
      "note: the replay is {share} faster than the measurement: {lost_s} of a step are lost between ops, to launches on "
@@ -163,7 +170,10 @@ JsonValue notes_on(const std::vector<Outcome>& outcomes, const std::vector<Scali
   add_efficiency_notes(outcomes, references, notes);
   if (any_of(outcomes, is_uniform)) notes.push_back({{"note", "uniform workers"}});
   if (any_of(outcomes, has_unmarked_experts)) notes.push_back({{"note", "no experts"}});
-  if (outcomes.size() > 1 && any_of(outcomes, has_jitter)) notes.push_back({{"note", "jitter"}});
+  const bool seeded = !outcomes.front().scenario.seeds.empty();
+  if (seeded && !any_of(outcomes, [](const Outcome& one) { return is_random(one.scenario); }))
+    notes.push_back({{"note", "nothing random"}});
+  if (outcomes.size() > 1 && !seeded && any_of(outcomes, has_jitter)) notes.push_back({{"note", "jitter"}});
   if (any_of(outcomes, is_searched_elsewhere)) notes.push_back({{"note", "searched in alpha-beta"}});
   append(notes, note_on_origin(outcomes.front().scenario.profile));
   return notes;

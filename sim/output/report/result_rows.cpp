@@ -45,6 +45,8 @@ ViewTable result_table(const std::string& rows) {
     columns.push_back({std::string(name), fmt::format("{{names/{}}}", name)});
   const ViewColumn numbers[] = {
       quantity("{iteration_s}", "", "~ ties"),
+      quantity("{ci95_s}"),
+      {title_of(column_of("over_best_s")), "{over_best_s} ± {over_best_ci95_s}", "", "? may_be_chance"},
       quantity("{exposed_comm_s}", "iteration_s"),
       quantity("{straggler_s:nonzero}", "iteration_s"),
       quantity("{bubble_s:nonzero}", "iteration_s"),

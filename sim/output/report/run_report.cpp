@@ -45,6 +45,10 @@ const View& run_view() {
           {"options", "{settings}"},
           {"schedule", "{schedule}, {ranks} ranks"},
           {"iteration", "{iteration_s}"},
+          {"  over seeds",
+           "mean of {seeds}[ ± {ci95_s} (95 % confidence)][, standard deviation {sd_s}], median {p50_s}, 95th "
+           "percentile "
+           "{p95_s}"},
           {"  forward", "[{accumulate} x ]{forward_s}[, all {ranks} ranks]"},
           {"  backward", "[{accumulate} x ]{backward_s}[, all {ranks} ranks]"},
           {"  update", "{update_s:nonzero}"},

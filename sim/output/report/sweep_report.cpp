@@ -59,7 +59,7 @@ std::vector<Standing> standings_of(const SweepResult& result) {
 // A cell of the CSV; null if it is empty.
 JsonValue value_of(const std::string& column, std::string_view text) {
   if (text.empty()) return nullptr;
-  const Column* known = find_row_column(column);
+  const Column* known = find_column(column);
   return known && known->is_number() ? JsonValue(parse_number(text, {"", column})) : JsonValue(text);
 }
 

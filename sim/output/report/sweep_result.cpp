@@ -13,6 +13,7 @@
 #include "sim/inputs/cluster/describe.hpp"
 #include "sim/output/report/scenario_labels.hpp"
 #include "sim/plans/schedule/offer.hpp"
+#include "sim/studies/experiment/over_seeds.hpp"
 
 namespace allreplay {
 
@@ -172,7 +173,7 @@ bool has_codecs(const SweepResult& result) {
 // True if the column is not of this version's sweeps, and so may tell rows apart.
 bool is_unknown(const std::string& key) {
   const Column* known = find_column(key);
-  return !known || (!known->get && !known->has(Column::of_cluster));
+  return !known || (!known->get && !known->has(Column::of_cluster) && !is_added_to_rows(key));
 }
 
 // Returns what may distinguish the row within its group: options, columns of a later version, and the collective if

@@ -12,6 +12,7 @@
 #include "sim/programs/command/command.hpp"
 #include "sim/programs/command/operation_argument.hpp"
 #include "sim/replay/training/collective_choice.hpp"
+#include "sim/studies/experiment/over_seeds.hpp"
 
 namespace allreplay {
 
@@ -19,7 +20,7 @@ namespace {
 
 struct CollectiveArguments {
   std::vector<std::string> clusters, workers, collectives, fidelities, options, bytes;
-  std::string operation, plot;
+  std::string operation, plot, seeds;
   ClusterWordArguments cluster_words;
   ChangeArguments changes;
   bool json = false, csv = false, links = false;
@@ -58,6 +59,7 @@ std::vector<std::pair<ScenarioArguments, std::string>> combinations(const Files&
   words.cluster_words = arguments.cluster_words;
   words.options = arguments.options;
   words.changes = arguments.changes;
+  words.seeds = arguments.seeds;
   for (const std::string& cluster : some_or_none(split_list(files, arguments.clusters, "--cluster", "topologies")))
     for (const std::string& count : workers)
       for (const std::string& collective : some_or_none(split_list(files, arguments.collectives, "--collective")))
@@ -144,7 +146,7 @@ void execute(Context& context, const CollectiveArguments& arguments) {
   for (const auto& [words, protocol] : all_words) read.push_back(file_behind(files, "topologies", words.cluster));
   require_separate(files, {{"--plot", arguments.plot}}, read);
   for (PricedCollective& one : all) {
-    one.pricing = price_collective(one.scenario, sizes);
+    one.pricing = price_over_seeds(one.scenario, sizes);
     context.console.warn(one.pricing.warning);
     context.console.note(one.pricing.note);
   }
@@ -176,6 +178,7 @@ void add_collective(CommandLine& app) {
                      {.name = "OPERATION", .words = [] { return names_of(operations_with(&OperationRow::usual)); }},
                      "the operation to time; --bytes as nccl-tests counts them: " +
                          choices(names_of(operations_with(&OperationRow::usual))));
+  add_seeds_option(command, arguments->seeds);
   add_change_options(command, arguments->changes, {Changed::Network});
   command.add_option("--bytes", arguments->bytes, values::size, "sizes, or FROM:TO:xFACTOR (8B:1GiB:x2)").several();
   command

@@ -25,7 +25,9 @@
 #include "sim/replay/training/possible.hpp"
 #include "sim/replay/training/sharding.hpp"
 #include "sim/studies/experiment/cluster_words.hpp"
+#include "sim/studies/experiment/over_seeds.hpp"
 #include "sim/studies/experiment/progress.hpp"
+#include "sim/studies/experiment/side_by_side.hpp"
 
 namespace allreplay {
 
@@ -122,7 +124,7 @@ void on_farm(Console& console, const std::function<Farm::Answer()>& prepare,
 
 Outcome run_with_progress(const Console& console, const Scenario& scenario) {
   if (!scenario.stragglers.jitter || console.output_is_captured()) return run(scenario);
-  Progress progress(std::string(scenario.strategy->name), static_cast<std::size_t>(scenario.options.iterations));
+  Progress progress(std::string(scenario.strategy->name), steps_of(scenario));
   return run(scenario, [&progress] { progress.advance(); });
 }
 
@@ -253,6 +255,16 @@ void require_separate(const Files& files, const std::vector<Output>& outputs, co
 std::uint64_t parse_seed(const std::string& text) {
   return static_cast<std::uint64_t>(
       parse_integer(text, 0, std::numeric_limits<std::int64_t>::max(), argument("--seed")));
+}
+
+void add_seeds_option(Command command, std::string& seeds) {
+  command.add_option(
+      "--seeds", seeds, {.name = "FROM:TO|N,..."},
+      "repeat it with these seeds of jitter, spread and ecmp, the same for all rows: means and statistics");
+}
+
+std::vector<std::uint64_t> seeds_in(const std::string& text) {
+  return text.empty() ? std::vector<std::uint64_t>() : parse_seeds(text, argument("--seeds"));
 }
 
 double positive_number(const std::string& text, const std::string& option) {

@@ -73,7 +73,7 @@ std::vector<ChangeText> words_of_cluster(const ClusterWordArguments& arguments);
 /// The values of --profile, --cluster and the other options that make up a scenario.
 struct ScenarioArguments {
   std::string profile, model, device, tokens;  ///< a profile, or a model, its device and the tokens of a sample
-  std::string cluster, workers, collective, fidelity, codec, forward_ratio;
+  std::string cluster, workers, collective, fidelity, codec, forward_ratio, seeds;
   ClusterWordArguments cluster_words;
   std::vector<std::string> options;                          ///< key=value
   std::string accumulate, zero, shard_group, memory;         ///< strategy options with flags of their own
@@ -164,6 +164,12 @@ SourceLocation argument(const std::string& option);
 
 /// Parses --seed. Throws InputError.
 std::uint64_t parse_seed(const std::string& text);
+
+/// Adds --seeds.
+void add_seeds_option(Command command, std::string& seeds);
+
+/// Parses --seeds; empty if it is not given. Throws InputError.
+std::vector<std::uint64_t> seeds_in(const std::string& text);
 
 /// Parses an option's value, a number above 0. Throws InputError.
 double positive_number(const std::string& text, const std::string& option);

@@ -44,9 +44,13 @@ struct CompareArguments {
   bool all() const { return selects_all(strategies) || (strategies.empty() && plans.empty()); }
 };
 
-void print_csv(Console& console, const std::vector<Outcome>& outcomes, const Training& training) {
+void print_csv(Console& console, const Comparison& comparison) {
   std::vector<Row> rows;
-  for (const Outcome& outcome : outcomes) append_cost(rows.emplace_back(row_of(outcome)), training, outcome);
+  for (std::size_t i = 0; i < comparison.outcomes.size(); ++i) {
+    Row& row = rows.emplace_back(row_of(comparison.outcomes[i]));
+    append_cost(row, comparison.training, comparison.outcomes[i]);
+    append_paired(row, comparison, i);
+  }
   std::vector<std::string_view> names;
   for (const NamedCell& one : rows.front()) names.push_back(one.column->key);
   console.print("{}\n", csv_header(names));
@@ -286,7 +290,7 @@ void execute(Context& context, const CompareArguments& arguments) {
                    compared_files(context.files(), arguments));
   Comparison comparison{.rule = arguments.winning.rule(), .by_offer = arguments.all()};
   comparison.training = arguments.training.training();
-  auto& [outcomes, references, rule, by_offer, training] = comparison;
+  auto& [outcomes, references, rule, by_offer, training, over_best] = comparison;
   const Candidates candidates = candidates_of(context.inputs, arguments);
   require_countable(training, candidates.scenarios);
   note_left_out(context.console, candidates.left_out);
@@ -300,6 +304,7 @@ void execute(Context& context, const CompareArguments& arguments) {
       for (const std::size_t one : race.order) racers.push_back(&outcomes[one]);
       add_doubts(racers, rule);
     }
+  over_best = differences_from_fastest(comparison);
   if (!arguments.csv) references = scaling_references(outcomes, rule);
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(compare_chart(comparison)));
   if (!arguments.timeline.empty()) write_picture(context.files(), arguments.timeline, timeline_picture(outcomes));
@@ -309,7 +314,7 @@ void execute(Context& context, const CompareArguments& arguments) {
   if (arguments.json)
     context.console.print_json(compare_json(comparison));
   else if (arguments.csv)
-    print_csv(context.console, outcomes, training);
+    print_csv(context.console, comparison);
   else
     context.console.show(compare_view(), compare_document(comparison));
 }
@@ -325,6 +330,7 @@ void add_compare(CommandLine& app) {
   add_winning_options(command, arguments->winning);
   add_doubt_option(command, arguments->winning);
   add_training_options(command, arguments->training);
+  add_seeds_option(command, arguments->scenario.seeds);
   command.add_option("-s,--strategy,--strategies", arguments->strategies, values::strategies,
                      "a,b,c, or all (all, unless --plan is given)");
   command.add_option("--plan", arguments->plans, values::file, "a plan from a file; any number of times")

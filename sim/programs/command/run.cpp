@@ -91,6 +91,7 @@ void add_run(CommandLine& app) {
   add_config_option(command, arguments->scenario.configs);
   add_strategy_or_plan(command, arguments->strategy, arguments->plan);
   add_training_options(command, arguments->training);
+  add_seeds_option(command, arguments->scenario.seeds);
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.add_option("--timeline", arguments->timeline, values::file,
                      "draw the iteration: FILE.svg, .png or .pdf, a picture; FILE.json, a trace for ui.perfetto.dev");

@@ -163,6 +163,7 @@ Request ScenarioArguments::request(const std::string& strategy, const std::strin
   if (const auto given = parallel.find("--micro-batches");
       given != parallel.end() && !given->second.empty() && !accumulate.empty())
     throw InputError(argument("--micro-batches"), "is the same option as --accumulate", "one of them");
+  request.seeds = seeds_in(seeds);
   request.changes = changes_of(changes);
   return request;
 }

@@ -257,6 +257,7 @@ AskedSweep SweepArguments::asked(const Inputs& inputs) const {
                                .place_of_fidelity = argument("--fidelity"),
                                .place_of_codec = argument("--codec"),
                                .reuse = !no_reuse,
+                               .seeds = seeds_in(seeds),
                                .changes = changes_of(changes)};
   const Json read = Json::read(inputs.files, inputs.files.find_data("configs", file, "sweep"));
   if (!read.find("jobs")) {
@@ -301,6 +302,7 @@ void add_sweep(CommandLine& app) {
   command.add_option("--chunk", arguments->chunk, values::number, "slurm: rows per task, about (enough for 100 tasks)");
   command.add_flag("--dry-run", arguments->dry_run, "slurm: print the job scripts without submitting them");
   command.add_flag("--detach", arguments->detach, "slurm: submit, print the command to continue with, and exit");
+  add_seeds_option(command, arguments->seeds);
   add_change_options(command, arguments->changes, every_change);
   add_winning_options(command, arguments->winning);
   command.add_flag("--table", arguments->table, "print all rows, however many");

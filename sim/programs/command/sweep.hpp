@@ -19,7 +19,7 @@ struct AskedSweep {
 
 struct SweepArguments {
   std::string file, threads = "2", out, tidy;
-  std::string collective, fidelity, codec;
+  std::string collective, fidelity, codec, seeds;
   ChangeArguments changes;
   std::string shard, engine;
   std::vector<std::string> parts;

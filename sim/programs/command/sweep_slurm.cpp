@@ -138,8 +138,10 @@ class SlurmSweep {
   // The command's words up to its execution options, quoted for the shell.
   std::string sweep_words() const {
     std::string words = "sweep " + shell_word(arguments_.file);
-    const std::pair<const char*, const std::string*> options[] = {
-        {"--collective", &arguments_.collective}, {"--fidelity", &arguments_.fidelity}, {"--codec", &arguments_.codec}};
+    const std::pair<const char*, const std::string*> options[] = {{"--collective", &arguments_.collective},
+                                                                  {"--fidelity", &arguments_.fidelity},
+                                                                  {"--codec", &arguments_.codec},
+                                                                  {"--seeds", &arguments_.seeds}};
     for (const auto& [option, value] : options)
       if (!value->empty()) words += fmt::format(" {}={}", option, shell_word(*value));
     for (const auto& [name, values] : arguments_.changes)

@@ -17,9 +17,10 @@ struct CollectiveRow {
   Bytes bytes = 0;
   std::optional<CollectiveOp> operation;  ///< if one was requested
   std::string routing;                    ///< if one was given
-  double time_s = 0;
-  double algbw_GBps = 0;  ///< bytes / time, in 10⁹ B/s; 0 if the time is 0
-  double busbw_GBps = 0;  ///< per link: algbw times bus_factor()
+  double time_s = 0;                      ///< over several seeds the mean, of which the rates follow
+  std::vector<double> by_seed;            ///< time_s with each of the scenario's seeds, if it has some
+  double algbw_GBps = 0;                  ///< bytes / time, in 10⁹ B/s; 0 if the time is 0
+  double busbw_GBps = 0;                  ///< per link: algbw times bus_factor()
   std::int64_t messages = 0;
   std::int64_t events = 0;           ///< inside the simulated network
   double wall_s = 0;                 ///< of the simulation

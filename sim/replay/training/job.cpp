@@ -228,14 +228,6 @@ Unrolled unroll_job(const Job& job, const Plan& plan, const std::vector<WorkerCl
                 job.parallel ? &job.parallel->exchanges : nullptr);
 }
 
-std::optional<Time> drawn(const Unrolled& unrolled, TaskId task, const std::vector<WorkerClass>& classes,
-                          const Jitter& jitter, std::vector<Random>& random) {
-  const Label& label = unrolled.labels[task];
-  if (!is_on_stream(label.kind)) return std::nullopt;
-  const std::size_t c = label.worker_class;
-  return scaled(unrolled.nominal[task], classes[c].slowdown * jitter.draw(random[c]));
-}
-
 Time inside_layers(const Job& job, const Label& label) {
   const bool backward = label.kind == Activity::Backward || label.kind == Activity::BackwardInput;
   if (!job.parallel || (!backward && label.kind != Activity::Forward)) return Time(0);

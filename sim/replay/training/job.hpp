@@ -39,10 +39,6 @@ Job prepared_for(const Plan& plan, Job job);
 /// for plans of pipelines, whose classes have the job's profile.
 Unrolled unroll_job(const Job& job, const Plan& plan, const std::vector<WorkerClass>& classes, bool exchanging = true);
 
-/// Draws a task's time in one iteration; none for tasks that are not a worker's. `random`: by class.
-std::optional<Time> drawn(const Unrolled& unrolled, TaskId task, const std::vector<WorkerClass>& classes,
-                          const Jitter& jitter, std::vector<Random>& random);
-
 /// Returns the part of a task's time that collectives inside its layer take, without token exchanges in a pair.
 Time inside_layers(const Job& job, const Label& label);
 

@@ -14,6 +14,7 @@
 #include "sim/replay/training/memory.hpp"
 #include "sim/replay/training/parallel_setup.hpp"
 #include "sim/replay/training/pipeline_replay.hpp"
+#include "sim/replay/training/task_jitter.hpp"
 #include "sim/replay/training/training_metrics.hpp"
 
 namespace allreplay {
@@ -45,9 +46,11 @@ class Training {
         computing_(classes_.size(), Time(0)) {
     batched_ = scenario_.stragglers.jitter && !job.compression && !scenario_.cluster.interference &&
                !unrolled_.per_rank_start && plan.roles.size() == 1 && link_one_worker();
-    for (const WorkerClass& one : classes_)
-      random_.emplace_back(scenario_.stragglers.jitter ? scenario_.stragglers.jitter->seed : 0,
-                           static_cast<std::uint64_t>(one.workers[0]));
+    if (const auto& jitter = scenario_.stragglers.jitter) {
+      orders_ = draw_orders(batched_ ? one_worker_ : unrolled_);
+      for (const WorkerClass& one : classes_)
+        random_.emplace_back(jitter->seed, static_cast<std::uint64_t>(one.workers[0]));
+    }
     // The first period is preceded by a forward pass that waits for nothing.
     std::vector<Time> starts;
     for (const WorkerClass& one : classes_) {
@@ -110,10 +113,10 @@ class Training {
 
   void prepare() {
     for (std::size_t c = 0; c < classes_.size(); ++c) unrolled_.graph.task(unrolled_.lead_in(c)).duration = offsets_[c];
-    if (const auto& jitter = scenario_.stragglers.jitter)
-      for (TaskId id = 0; id < unrolled_.labels.size(); ++id)
-        if (const auto time = drawn(unrolled_, id, classes_, *jitter, random_))
-          unrolled_.graph.task(id).duration = *time;
+    for (std::size_t c = 0; c < orders_.size(); ++c)
+      draw_factors(orders_[c], *scenario_.stragglers.jitter, random_[c], [&](TaskId id, double factor) {
+        unrolled_.graph.task(id).duration = scaled(unrolled_.nominal[id], classes_[c].slowdown * factor);
+      });
   }
 
   // Adds each class's bound for this iteration.
@@ -205,16 +208,15 @@ class Training {
     std::copy(offsets_.begin(), offsets_.end(), batched.times(0).begin());
     std::vector<Time> computing(classes_.size());
     const auto draw = [&](std::size_t from, std::size_t to) {
-      const Jitter& jitter = *scenario_.stragglers.jitter;
       for (std::size_t c = from; c < to; ++c) {
         Time all{0}, before{0};
-        for (TaskId place = 1; place < one_worker_.lead_in(1); ++place) {
-          const Time takes = scaled(one_worker_.nominal[place], classes_[c].slowdown * jitter.draw(random_[c]));
+        draw_factors(orders_[0], *scenario_.stragglers.jitter, random_[c], [&](TaskId place, double factor) {
+          const Time takes = scaled(one_worker_.nominal[place], classes_[c].slowdown * factor);
           batched.times(place)[c] = takes;
-          if (!is_work(one_worker_.labels[place])) continue;
+          if (!is_work(one_worker_.labels[place])) return;
           all = add(all, takes);
           if (bound_.hides(one_worker_.labels[place], plan_.sharding)) before = add(before, takes);
-        }
+        });
         computing[c] = bound_.computing(all, before);
       }
     };
@@ -246,7 +248,8 @@ class Training {
   std::vector<WorkerClass> classes_;
   Unrolled unrolled_;
   LowerBound bound_;
-  std::vector<Random> random_;  // by class
+  std::vector<DrawOrder> orders_;     // with jitter, by class; of one worker, if a batch replays all of them
+  std::vector<WorkerRandom> random_;  // likewise, by class
   std::vector<Stream> streams_;
   std::vector<Time> offsets_, computing_;
   Time start_{0};

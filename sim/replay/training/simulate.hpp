@@ -61,6 +61,7 @@ struct Scenario {
   /// Computes the parts of an iteration by further replays. Otherwise stragglers count as exposed communication, and
   /// all time that a pipeline rank does not compute as bubble.
   bool parts = true;
+  std::vector<std::uint64_t> seeds = {};  ///< to repeat it with (studies/experiment/over_seeds.hpp); empty: its own
   SourceLocation place_of_collective, place_of_fidelity, place_of_codec;  ///< for errors, if not in the cluster file
   SourceLocation place_of_workers = {};                                   ///< if not in the cluster file
   std::function<void()> after_iteration;  ///< called, if there is jitter, after each of `iterations`
@@ -152,6 +153,7 @@ struct Result {
   Metrics metrics;
   MemoryUse memory;                        ///< of a worker; in a pipeline, of the one that needs most
   std::optional<ParallelResult> parallel;  ///< none if there is only data parallelism
+  std::vector<double> by_seed;             ///< the iteration's seconds with each of the scenario's seeds, if any
   std::optional<double> doubted_s;         ///< the iteration with less bandwidth between nodes, if add_doubts() asked
   // For pictures:
   Unrolled unrolled;

@@ -222,14 +222,27 @@ void stragglers(Scenario& scenario, const ChangeText& change, const ProfileFile&
   }
 }
 
-// Accepts "2.4%" or "0.024", the permanent relative deviation between workers.
-void spread(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
+// Parses "2.4%" or "0.024", a relative deviation.
+double sigma_of(const ChangeText& change) {
   std::string_view number = trim(change.value);
   const bool percent = number.ends_with('%');
   if (percent) number.remove_suffix(1);
   const double sigma = parse_number(trim(number), change.place) / (percent ? 100 : 1);
   if (!(sigma >= 0 && sigma <= 1))
-    throw InputError(change.place, fmt::format("'{}' is not a valid spread", change.value), "0 to 100%, such as 2.4%");
+    throw InputError(change.place, fmt::format("'{}' is not a valid {}", change.value, change.name),
+                     "0 to 100%, such as 2.4%");
+  return sigma;
+}
+
+void jitter(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
+  Jitter all = scenario.stragglers.jitter.value_or(Jitter());
+  all.sigma = sigma_of(change);
+  scenario.stragglers.jitter.reset();
+  if (all.sigma > 0) scenario.stragglers.jitter = all;
+}
+
+void spread(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
+  const double sigma = sigma_of(change);
   scenario.stragglers.spread.reset();
   if (sigma > 0) scenario.stragglers.spread = Spread{.sigma = sigma};
 }
@@ -277,6 +290,7 @@ constexpr ChangeRow rows[] = {
      recompute, "RULE", [] { return std::vector<std::string>{"full"}; }},
     {"stragglers", "scale their slowness (xN), none, or WORKER:FACTOR,...", Changed::Stragglers, stragglers,
      "xN|none|WORKER:FACTOR"},
+    {"jitter", "relative deviation of every task's time, at random; 0: none", Changed::Stragglers, jitter, "N%"},
     {"spread", "relative deviation by which workers differ permanently; 0: not at all", Changed::Stragglers, spread,
      "N%"},
 };

@@ -252,6 +252,7 @@ std::uint64_t Library::digest_of(const Request& request) const {
   for (const OptionText& option : request.options) state = digest(option.value, digest(option.name, state));
   for (const ChangeText& change : request.changes) state = digest(change.value, digest(change.name, state));
   if (!request.plan.empty()) state = digest(inputs_.files.read(request.plan), digest(request.plan_name, state));
+  for (const std::uint64_t seed : request.seeds) state = digest(seed, state);
   return digest(std::uint64_t{request.reuse}, state);
 }
 
@@ -349,6 +350,11 @@ Scenario Library::resolve_network(const Request& request) {
   scenario.fidelity = request.fidelity;
   for (const ChangeSet& set : cluster(request).changes) apply_changes(scenario, set, Changed::Network);
   apply_changes(scenario, request.changes, Changed::Network);
+  scenario.seeds = request.seeds;
+  if (auto& topology = scenario.cluster.network.topology; topology && !request.seeds.empty()) {
+    topology->routing.seed = Routing().seed;
+    topology->routing.seed_named = false;
+  }
   settle_by_nodes(scenario.cluster.network, scenario.workers);
   if (exceeds_nodes(scenario.cluster, scenario.workers)) scenario.cluster.interference->compute = 1;
   scenario.reuse = request.reuse;

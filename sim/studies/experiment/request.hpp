@@ -41,8 +41,9 @@ struct Request {
   std::string plan;       ///< a file, instead of a strategy; "": none
   std::string plan_name;  ///< the plan's name in the options of results, which distinguishes it; "": it is not there
   std::vector<OptionText> options;
-  std::vector<ChangeText> changes;  ///< applied to the cluster and the profile
-  bool reuse = true;                ///< reuses prices of collectives without contention (detailed fidelities)
+  std::vector<std::uint64_t> seeds;  ///< to simulate it with; empty: those of the cluster
+  std::vector<ChangeText> changes;   ///< applied to the cluster and the profile
+  bool reuse = true;                 ///< reuses prices of collectives without contention (detailed fidelities)
 
   // The places of the names above, for messages.
   SourceLocation place_of_profile, place_of_ratio, place_of_workers, place_of_strategy, place_of_collective,

@@ -8,6 +8,7 @@
 
 #include "sim/base/core/json_value.hpp"
 #include "sim/replay/training/memory.hpp"
+#include "sim/studies/experiment/over_seeds.hpp"
 #include "sim/studies/search/plan_of.hpp"
 
 namespace allreplay {
@@ -17,7 +18,13 @@ Outcome run(Scenario scenario, std::function<void()> after_iteration) {
   Outcome outcome{std::move(scenario), {}, 0};
   outcome.scenario.after_iteration = std::move(after_iteration);
   try {
-    outcome.result = simulate(outcome.scenario);
+    if (outcome.scenario.seeds.empty()) {
+      outcome.result = simulate(outcome.scenario);
+    } else {
+      MeanOverSeeds mean;
+      for (const Scenario& one : each_seed(outcome.scenario)) mean.add(simulate(one));
+      outcome.result = std::move(mean).take(outcome.scenario.seeds.size());
+    }
   } catch (const Stuck& error) {
     if (!outcome.scenario.given) throw;
     throw InputError({outcome.scenario.given->file, ""}, fmt::format("never ends: {}", error.what()),
@@ -52,8 +59,10 @@ std::string strategy_text(const Scenario& scenario) {
 
 Row row_of(const Outcome& outcome) {
   const auto& parallel = outcome.result.parallel;
-  return make_row(outcome.scenario, outcome.result.metrics, outcome.result.memory, outcome.wall_s,
-                  parallel ? &*parallel : nullptr);
+  Row row = make_row(outcome.scenario, outcome.result.metrics, outcome.result.memory, outcome.wall_s,
+                     parallel ? &*parallel : nullptr);
+  append_statistics(row, outcome.result.by_seed);
+  return row;
 }
 
 std::string chosen_schedule(const Outcome& outcome) {

@@ -15,7 +15,8 @@ struct Outcome {
   double wall_s = 0;  ///< duration of the simulation, in seconds
 };
 
-/// Simulates a scenario. With jitter, calls `after_iteration` after each replayed iteration. Throws InputError.
+/// Simulates a scenario; with several seeds, numbers are means over them. With jitter, calls `after_iteration` after
+/// each replayed iteration. Throws InputError.
 Outcome run(Scenario scenario, std::function<void()> after_iteration = {});
 
 /// The same for one of several scenarios. If a search finds nothing that fits into the memory, returns the best result

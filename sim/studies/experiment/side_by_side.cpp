@@ -1,5 +1,6 @@
 #include "sim/studies/experiment/side_by_side.hpp"
 
+#include <algorithm>
 #include <mutex>
 
 #include "sim/base/farm/batch.hpp"
@@ -33,7 +34,8 @@ std::vector<Attempt> run_side_by_side(const std::vector<Scenario>& scenarios, co
 }
 
 std::size_t steps_of(const Scenario& scenario) {
-  return scenario.stragglers.jitter ? static_cast<std::size_t>(scenario.options.iterations) : 1;
+  const std::size_t seeds = std::max<std::size_t>(1, scenario.seeds.size());
+  return scenario.stragglers.jitter ? static_cast<std::size_t>(scenario.options.iterations) * seeds : 1;
 }
 
 }  // namespace allreplay

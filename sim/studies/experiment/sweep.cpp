@@ -4,12 +4,14 @@
 #include <memory>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "sim/base/core/file.hpp"
 #include "sim/base/core/name.hpp"
 #include "sim/base/core/text.hpp"
 #include "sim/plans/schedule/unknown_name_hints.hpp"
 #include "sim/studies/experiment/cluster_words.hpp"
+#include "sim/studies/experiment/over_seeds.hpp"
 
 namespace allreplay {
 
@@ -166,24 +168,39 @@ std::vector<Requests::Choice> worker_choices(const std::vector<std::optional<Jso
   return choices;
 }
 
-// Returns a routing, or one for every number: {"each": "ecmp:seed={}", "from": 1, "to": 20}.
-std::vector<OptionText> routing_words(const Json& json) {
-  if (json.is_object()) return numbered_values("routing", json);
-  OptionText word{"routing", json.text(), json.place()};  // a variable: GCC 12 mishandles a throwing text() in a list
+// Returns a value of a flag, or one for every number: {"each": "ecmp:seed={}", "from": 1, "to": 20}.
+std::vector<OptionText> change_words(const std::string& flag, const Json& json) {
+  if (json.is_object()) return numbered_values(flag, json);
+  const bool number = flag != "routing" && json.is_number();
+  OptionText word{flag, number ? json.dump() : json.text(),
+                  json.place()};  // GCC 12 mishandles a throwing text() in a list
   return {std::move(word)};
 }
 
-// Choices that act like the flag --routing, in addition to the changes by flags.
-std::vector<Requests::Choice> routing_choices(const std::vector<std::optional<Json>>& list) {
+// Choices that act like the flag of this name, in addition to the changes by flags.
+std::vector<Requests::Choice> change_choices(const std::string& flag, const std::vector<std::optional<Json>>& list) {
   std::vector<Requests::Choice> choices;
   for (const auto& one : list) {
     if (!one) choices.emplace_back(choose_nothing);
-    for (const OptionText& word : one ? routing_words(*one) : std::vector<OptionText>())
+    for (const OptionText& word : one ? change_words(flag, *one) : std::vector<OptionText>())
       choices.emplace_back([change = ChangeText{word.name, word.value, word.place}](Request& request) {
         request.changes.push_back(change);
       });
   }
   return choices;
+}
+
+constexpr const char* flags_in_lists[] = {"routing", "jitter", "spread"};
+
+// Returns the seeds of every row: "1:20", or a list of seeds and ranges; those of the command line if it has some.
+std::vector<std::uint64_t> seeds_of(const Json& sweep, const SweepOverrides& instead) {
+  const auto given = sweep.find("seeds");
+  if (!instead.seeds.empty() || !given) return instead.seeds;
+  const auto text_of = [](const Json& one) { return one.is_number() ? one.dump() : one.text(); };
+  if (!given->is_array()) return parse_seeds(text_of(*given), given->place());
+  std::vector<std::string> texts;
+  for (const Json& one : given->items()) texts.push_back(text_of(one));
+  return parse_seeds(fmt::format("{}", fmt::join(texts, ",")), given->place());
 }
 
 // Returns the key of a cluster flag: "inner_alpha" for --inner-alpha.
@@ -244,11 +261,14 @@ Requests::Product product_of(const Inputs& inputs, const std::optional<Json>& cl
   const Files& files = inputs.files;
   const std::string file = sweep.place().file;
   const auto list = [&](std::string_view key) { return choices_of(cluster, sweep, key); };
+  const std::vector<std::uint64_t> seeds = seeds_of(sweep, instead);
   Requests::Product product;
   product.lists.push_back({cluster ? cluster_choice(files, *cluster, file) : choose_nothing});
-  product.lists.push_back(routing_choices(list("routing")));  // applied after the next list: the last one applies first
-  product.lists.push_back({[reuse = instead.reuse, changes = instead.changes](Request& request) {
+  for (const char* flag : flags_in_lists)  // applied after the next list: the last one applies first
+    product.lists.push_back(change_choices(flag, list(flag)));
+  product.lists.push_back({[=, reuse = instead.reuse, changes = instead.changes](Request& request) {
     request.reuse = reuse;
+    request.seeds = seeds;
     request.changes = changes;
   }});
   product.lists.push_back(worker_choices(list("workers")));
@@ -281,13 +301,15 @@ Sweep read_sweep(const Inputs& inputs, const std::string& name, const SweepOverr
 }
 
 Sweep read_sweep(const Inputs& inputs, const Json& json, const SweepOverrides& instead) {
-  json.allow_only({"name", "description", "reproduces", "profiles", "clusters", "workers", "routing", "collectives",
-                   "fidelities", "codecs", "strategies", "plans", "plot"});
+  json.allow_only({"name", "description", "reproduces", "profiles", "clusters", "workers", "routing", "jitter",
+                   "spread", "seeds", "collectives", "fidelities", "codecs", "strategies", "plans", "plot"});
   for (const auto key : {"profiles", "clusters"}) json.at(key);
   if (!json.find("plans")) json.at("strategies");
   Sweep sweep;
   sweep.inputs = inputs;
   sweep.requests = read_requests(inputs, json, instead);
+  sweep.seeded = !seeds_of(json, instead).empty();
+  sweep.varies_sigma = json.find("jitter") || json.find("spread");
   if (const auto given = json.find("name")) sweep.name = given->text();
   if (const auto figure = json.find("reproduces")) sweep.reproduces = figure->text();
   return sweep;
@@ -300,8 +322,9 @@ Requests read_requests(const Inputs& inputs, const Json& json, const SweepOverri
   for (const auto key : {"collectives", "fidelities", "codecs"})
     for (const auto& one : choices(json, key))
       if (one) one->text();
-  for (const auto& one : choices(json, "routing"))
-    if (one) routing_words(*one);
+  for (const char* flag : flags_in_lists)
+    for (const auto& one : choices(json, flag))
+      if (one) change_words(flag, *one);
   for (const auto& strategy : choices(json, "strategies"))
     if (strategy) strategy_branches(inputs, *strategy);
   for (const auto& plan : choices(json, "plans"))

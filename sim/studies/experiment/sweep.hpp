@@ -20,16 +20,18 @@ struct Sweep {
   std::string name;
   std::string reproduces;  ///< the figure or table that it regenerates; may be empty
   Requests requests;
-  Inputs inputs;  ///< where the requests' names are looked up
+  Inputs inputs;                              ///< where the requests' names are looked up
+  bool seeded = false, varies_sigma = false;  ///< its rows have statistics over seeds; the sigmas of jitter and spread
 };
 
-/// Values from the command line that replace the file's lists; "": the file's.
+/// Values from the command line that replace the file's lists; "" or empty: the file's.
 struct SweepOverrides {
   std::string collective;
   std::string fidelity;
   std::string codec;
   SourceLocation place_of_collective, place_of_fidelity, place_of_codec;
-  bool reuse = true;                  ///< see Request::reuse
+  bool reuse = true;  ///< see Request::reuse
+  std::vector<std::uint64_t> seeds{};
   std::vector<ChangeText> changes{};  ///< to the profile and cluster of every row
 };
 

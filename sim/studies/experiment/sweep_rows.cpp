@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "sim/replay/training/possible.hpp"
+#include "sim/studies/experiment/over_seeds.hpp"
 #include "sim/studies/experiment/run.hpp"
 
 namespace allreplay {
@@ -22,6 +23,7 @@ std::uint64_t expected_cost(const Scenario& scenario) {
   if (fidelity == Fidelity::Fluid) cost = 10 + 3 * tensors + 10 * workers;
   if (fidelity == Fidelity::Message) cost = 10 + 3 * tensors + workers * workers / 10;
   if (scenario.stragglers.jitter) cost *= static_cast<std::uint64_t>(scenario.options.iterations);
+  cost *= std::max<std::uint64_t>(1, scenario.seeds.size());
   if (scenario.strategy->name == "best") cost *= 400;  // a search that replays plans
   if (scenario.strategy->name == "us-byte") cost *= 5;
   return cost;
@@ -75,8 +77,8 @@ std::vector<std::size_t> SweepRows::rows_of(const std::vector<std::size_t>& ques
 namespace {
 
 // Resolves every request. Throws InputError for impossible ones and ambiguous names of files.
-SweepRows check_requests(const Sweep& sweep, Library& library) {
-  SweepRows rows(row_keys());
+SweepRows check_requests(const Sweep& sweep, std::span<const std::string_view> keys, Library& library) {
+  SweepRows rows(keys);
   NamesOfFiles names;
   for (const Request& request : sweep.requests) {
     const Scenario scenario = library.resolve(request);
@@ -93,13 +95,17 @@ SweepRows check_requests(const Sweep& sweep, Library& library) {
 
 SweepQuestions::SweepQuestions(const Sweep& sweep) : files(sweep.inputs.files) {
   columns = row_keys();
+  if (sweep.seeded) columns.insert(columns.end(), statistics_keys().begin(), statistics_keys().end());
+  if (sweep.varies_sigma) columns.insert(columns.end(), {"jitter", "spread"});
   const auto asked = std::make_shared<const Sweep>(sweep);
   const auto library = std::make_shared<Library>(sweep.inputs);
-  check = [=] { return check_requests(*asked, *library); };
+  check = [=, keys = columns] { return check_requests(*asked, keys, *library); };
   ask = [=](std::size_t question) -> Answer {
-    return [scenario = library->resolve(asked->requests[question])] {
+    return [scenario = library->resolve(asked->requests[question]), varies_sigma = asked->varies_sigma] {
       const Outcome outcome = run_alongside(scenario);
-      return std::vector<SimulatedRow>{{row_of(outcome), outcome.result.warning}};
+      SimulatedRow row{row_of(outcome), outcome.result.warning};
+      if (varies_sigma) append_sigmas(row.row, scenario.stragglers);
+      return std::vector<SimulatedRow>{std::move(row)};
     };
   };
   digest_of = [=](std::size_t question) { return library->digest_of(asked->requests[question]); };

@@ -115,9 +115,10 @@ class JobsClock final : public Observer {
     RunningJob& running = running_[cycle];
     const auto& jitter = running.job->job.scenario.stragglers.jitter;
     if (!jitter || replay < 0) return;
-    for (TaskId id = 0; id < running.unrolled.labels.size(); ++id)
-      if (const auto time = drawn(running.unrolled, id, running.job->classes, *jitter, running.random))
-        tasks[id].duration = *time;
+    for (std::size_t c = 0; c < running.orders.size(); ++c)
+      draw_factors(running.orders[c], *jitter, running.random[c], [&](TaskId id, double factor) {
+        tasks[id].duration = scaled(running.unrolled.nominal[id], running.job->classes[c].slowdown * factor);
+      });
   }
 
   void passed(std::size_t cycle, std::int64_t, Time now) override {

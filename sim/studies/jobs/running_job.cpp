@@ -31,10 +31,11 @@ void seat(const SeatedJob& job, std::uint32_t number, SharedNetwork& network, Sy
   running.job = &job;
   const Scenario& scenario = job.job.scenario;
   running.unrolled = unroll_job(job.job, job.plan, job.classes);
-  if (scenario.stragglers.jitter)
+  if (const auto& jitter = scenario.stragglers.jitter) {
+    running.orders = draw_orders(running.unrolled);
     for (const WorkerClass& one : job.classes)
-      running.random.emplace_back(scenario.stragglers.jitter->seed,
-                                  job.seats[static_cast<std::size_t>(one.workers.front())]);
+      running.random.emplace_back(jitter->seed, job.seats[static_cast<std::size_t>(one.workers.front())]);
+  }
   const System own = system_of(running.unrolled, job.plan, running.streams, running.clock,
                                {{&network.server(), Phase::Communication}});
   const auto first_queue = static_cast<QueueId>(system.queues.size());

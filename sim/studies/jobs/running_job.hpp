@@ -3,7 +3,7 @@
 
 #include "sim/replay/engine/cycles.hpp"
 #include "sim/replay/network/shared_network.hpp"
-#include "sim/replay/training/unroll.hpp"
+#include "sim/replay/training/task_jitter.hpp"
 #include "sim/studies/jobs/seated_job.hpp"
 
 namespace allreplay {
@@ -16,7 +16,8 @@ struct RunningJob {
   std::vector<Stream> streams;
   Clock clock;
   std::vector<std::uint32_t> compute, codec;  // servers, by class
-  std::vector<Random> random;                 // by class
+  std::vector<DrawOrder> orders;              // with jitter, by class
+  std::vector<WorkerRandom> random;           // likewise
   std::vector<double> met_since, met_until;   // Meetings::lasted() at the begin and end of its measured time
 };
 

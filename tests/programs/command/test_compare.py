@@ -271,7 +271,7 @@ class Compare(program.Case):
         star = json.loads((ROOT / "topologies" / "star-64-10gbe.json").read_text(encoding="utf-8"))
         (self.folder / "drawn.json").write_text(json.dumps(star | {"jitter": {"distribution": "lognormal", "sigma": 0.1, "seed": 1}}), encoding="utf-8")
         here = (*SMALL, "--workers", "4", "-s", "best,wfbp", "--cluster")
-        chance, elsewhere = "note: with jitter every strategy draws its own random times", "note: best is searched in alpha-beta"
+        chance, elsewhere = "note: with jitter small differences may be chance", "note: best is searched in alpha-beta"
         for words, told in ((("star-64-10gbe",), ()), (("star-64-10gbe", "--fidelity", "fluid"), ()), (("drawn.json",), (chance,)),
                             (("star-64-10gbe", "--fidelity", "message"), ()),  # at the lower bound
                             (("star-64-10gbe", "--fidelity", "message", "--bandwidth", "x0.01"), (elsewhere,))):

@@ -75,6 +75,10 @@ const char* const command_lines[] = {
     "--option pp=8 --option accumulate=8 --option schedule=interleaved",
     "compare --profile resnet50_a100_b256_bf16 --cluster h100x8-8x400gbps --workers 16 --strategies ddp,fsdp2,best",
     "sweep small.json",
+    "run --profile resnet50_k80_b16 --cluster k80-10gbe --workers 2 --strategy wfbp --jitter 5% --seeds 1:2",
+    "compare --profile resnet50_k80_b16 --cluster k80-10gbe --workers 2 --strategies wfbp,s-sgd --jitter 5% --seeds "
+    "1:2",
+    "collective --cluster k80-10gbe --bytes 1MiB --seeds 1:2",
     "sweep mgwfbp_fig11 --table",
     "sweep gtopk_fig10 --table",
     "tune --profile resnet50_k80_b16 --cluster k80-10gbe --strategy ddp --budget 3",

@@ -1,0 +1,173 @@
+#include "sim/studies/experiment/over_seeds.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "sim/base/core/units.hpp"
+#include "sim/replay/training/collective_choice.hpp"
+
+namespace allreplay {
+
+std::vector<std::uint64_t> parse_seeds(std::string_view text, const SourceLocation& place) {
+  constexpr std::size_t most = 10'000;
+  const auto seed_in = [&](std::string_view one) {
+    return parse_integer(one, 0, std::numeric_limits<std::int64_t>::max() - 1, place);
+  };
+  std::vector<std::uint64_t> seeds;
+  std::set<std::int64_t> known;
+  for (std::size_t start = 0; start <= text.size();) {
+    const std::size_t end = std::min(text.find(',', start), text.size());
+    const std::string_view some = text.substr(start, end - start);
+    const std::size_t colon = some.find(':');
+    const std::int64_t from = seed_in(some.substr(0, colon)),
+                       to = colon == std::string_view::npos ? from : seed_in(some.substr(colon + 1));
+    if (from > to) throw InputError(place, fmt::format("'{}' is reversed", some), "FROM:TO, such as 1:20");
+    for (std::int64_t seed = from; seed <= to; ++seed) {
+      if (!known.insert(seed).second)
+        throw InputError(place, fmt::format("seed {} is given twice", seed), "each seed once");
+      if (seeds.size() == most) throw InputError(place, fmt::format("more than {} seeds", most), "fewer, such as 1:20");
+      seeds.push_back(static_cast<std::uint64_t>(seed));
+    }
+    start = end + 1;
+  }
+  return seeds;
+}
+
+namespace {
+
+bool hashes_routes(const Scenario& scenario) {
+  const auto& topology = scenario.cluster.network.topology;
+  return topology && topology->routing.kind == Routing::Kind::Ecmp && collective_of(scenario).detailed();
+}
+
+Scenario with_seed(Scenario scenario, std::uint64_t seed) {
+  auto& [slow, jitter, spread] = scenario.stragglers;
+  if (jitter) jitter->seed = seed;
+  if (spread && !scenario.options.parallel.pipeline()) spread->seed = seed;  // pipelines simulate the expected case
+  if (auto& topology = scenario.cluster.network.topology) topology->routing.seed = seed;
+  return scenario;
+}
+
+constexpr double Metrics::*means[] = {
+    &Metrics::iteration_s,    &Metrics::forward_s, &Metrics::backward_s,  &Metrics::update_s,    &Metrics::host_step_s,
+    &Metrics::host_s,         &Metrics::copy_s,    &Metrics::straggler_s, &Metrics::comm_busy_s, &Metrics::codec_s,
+    &Metrics::exposed_comm_s, &Metrics::speedup,   &Metrics::efficiency};
+constexpr std::optional<double> Metrics::*means_if_known[] = {&Metrics::samples_per_s, &Metrics::period_s,
+                                                              &Metrics::newton_schulz_s, &Metrics::lower_bound_s};
+constexpr double ParallelResult::*means_of_pipelines[] = {&ParallelResult::bubble_s, &ParallelResult::exposed_dp_s,
+                                                          &ParallelResult::exposed_p2p_s, &ParallelResult::layer_comm_s,
+                                                          &ParallelResult::exposed_ep_s};
+
+// Calls use(mine, other) for each number that is averaged.
+template <class Use>
+void for_each_mean(Result& mine, const Result& other, const Use& use) {
+  for (const auto member : means) use(mine.metrics.*member, other.metrics.*member);
+  for (const auto member : means_if_known)
+    if (mine.metrics.*member && other.metrics.*member) use(*(mine.metrics.*member), *(other.metrics.*member));
+  if (mine.parallel && other.parallel)
+    for (const auto member : means_of_pipelines) use((*mine.parallel).*member, (*other.parallel).*member);
+}
+
+}  // namespace
+
+bool is_random(const Scenario& scenario) {
+  const auto& [slow, jitter, spread] = scenario.stragglers;
+  return (jitter && jitter->sigma > 0) || (spread && spread->sigma > 0 && !scenario.options.parallel.pipeline()) ||
+         hashes_routes(scenario);
+}
+
+std::vector<Scenario> each_seed(const Scenario& scenario) {
+  if (scenario.seeds.empty()) return {scenario};
+  std::vector<Scenario> all;
+  for (const std::uint64_t seed : scenario.seeds) {
+    all.push_back(with_seed(scenario, seed));
+    if (!is_random(scenario)) break;
+  }
+  return all;
+}
+
+void MeanOverSeeds::add(Result result) {
+  iterations_.push_back(result.metrics.iteration_s);
+  if (!all_) {
+    all_ = std::move(result);
+    return;
+  }
+  for_each_mean(*all_, result, [](double& sum, double value) { sum += value; });
+  all_->metrics.events += result.metrics.events;
+  all_->metrics.network_events += result.metrics.network_events;
+  if (result.memory.peak > all_->memory.peak) all_->memory = std::move(result.memory);
+}
+
+Result MeanOverSeeds::take(std::size_t seeds) && {
+  const auto count = static_cast<double>(iterations_.size());
+  for_each_mean(*all_, *all_, [&](double& sum, double) { sum /= count; });
+  if (iterations_.size() == 1) iterations_.resize(seeds, iterations_.front());  // nothing is random
+  all_->by_seed = std::move(iterations_);
+  return *std::move(all_);
+}
+
+CollectivePricing price_over_seeds(const Scenario& scenario, const std::vector<Bytes>& sizes) {
+  std::vector<CollectivePricing> each;
+  for (const Scenario& one : each_seed(scenario)) each.push_back(price_collective(one, sizes));
+  CollectivePricing all = each.front();
+  for (std::size_t i = 0; i < all.rows.size() && !scenario.seeds.empty(); ++i) {
+    CollectiveRow& row = all.rows[i];
+    row.events = 0;
+    row.wall_s = 0;
+    for (const CollectivePricing& one : each) {
+      row.by_seed.push_back(one.rows[i].time_s);
+      row.events += one.rows[i].events;
+      row.wall_s += one.rows[i].wall_s;
+    }
+    if (each.size() == 1) row.by_seed.resize(scenario.seeds.size(), row.time_s);
+    const double mean = summary_of(row.by_seed).mean;
+    if (mean > 0)
+      for (double* rate : {&row.algbw_GBps, &row.busbw_GBps}) *rate *= row.time_s / mean;
+    row.time_s = mean;
+  }
+  return all;
+}
+
+const std::vector<std::string_view>& statistics_keys() {
+  static const std::vector<std::string_view> keys{"seeds", "sd_s",  "ci95_s", "least_s", "p25_s",
+                                                  "p50_s", "p75_s", "p95_s",  "most_s"};
+  return keys;
+}
+
+void append_statistics(Row& row, const std::vector<double>& by_seed) {
+  if (by_seed.empty()) return;
+  const Summary all = summary_of(by_seed);
+  const auto known = [](const std::optional<double>& value) { return value ? Cell(*value) : Cell(); };
+  const Cell cells[] = {static_cast<std::int64_t>(all.count),
+                        known(all.deviation),
+                        known(all.confidence),
+                        all.least,
+                        all.p25,
+                        all.median,
+                        all.p75,
+                        all.p95,
+                        all.most};
+  for (std::size_t i = 0; i < std::size(cells); ++i) row.emplace_back(statistics_keys()[i], cells[i]);
+}
+
+void append_sigmas(Row& row, const Stragglers& stragglers) {
+  row.emplace_back("jitter", stragglers.jitter ? stragglers.jitter->sigma : 0);
+  row.emplace_back("spread", stragglers.spread ? stragglers.spread->sigma : 0);
+}
+
+bool is_added_to_rows(std::string_view key) {
+  return key == "jitter" || key == "spread" || std::ranges::find(statistics_keys(), key) != statistics_keys().end();
+}
+
+std::optional<Summary> paired_difference(const std::vector<double>& by_seed, const std::vector<double>& other) {
+  if (by_seed.size() != other.size() || by_seed.size() < 2) return std::nullopt;
+  std::vector<double> differences;
+  for (std::size_t i = 0; i < by_seed.size(); ++i) differences.push_back(by_seed[i] - other[i]);
+  return summary_of(differences);
+}
+
+}  // namespace allreplay
