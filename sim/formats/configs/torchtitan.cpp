@@ -159,7 +159,8 @@ void read_titan_recomputation(ConfigReader& read) {
   const std::string rule = mode.empty() ? "selective" : mode;  // torchtitan's default
   if (rule != "none") read.set("--recompute", rule, read.place_of("activation_checkpoint.mode"));
   if (rule == "selective" && option != "op")
-    read.approximate("activation_checkpoint.selective_ac_option " + (option.empty() ? "2 (the default)" : option), "op");
+    read.approximate("activation_checkpoint.selective_ac_option " + (option.empty() ? "2 (the default)" : option),
+                     "op");
 }
 
 }  // namespace

@@ -182,7 +182,8 @@ void require_rounds(const Scenario& scenario) {
                      fmt::format("averages parameters, but {} has none", scenario.profile->name),
                      "a profile whose layers have tensors, or another strategy");
   if (outer.replica != 1)
-    throw InputError(scenario.options.place_of("replica"), "replicas of several workers, with FSDP or DDP inside, are not simulated",
+    throw InputError(scenario.options.place_of("replica"),
+                     "replicas of several workers, with FSDP or DDP inside, are not simulated",
                      "replica=1: each worker is a replica, or each tensor group (--tp)");
   if (name == "local-sgd") return;
   const auto wrong = unsuitable_round(outer, units_of(scenario.profile, scenario.options.strategy.fsdp.wrap).size());
