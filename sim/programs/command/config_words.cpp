@@ -303,6 +303,7 @@ class Merge {
                                         {"format", config.format},
                                         {"taken", texts(part.taken)},
                                         {"not_simulated", config.not_simulated},
+                                        {"approximated", config.approximated},
                                         {"unknown", config.unknown},
                                         {"unset", config.unset},
                                         {"given_otherwise", part.overridden},
