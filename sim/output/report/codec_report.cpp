@@ -12,7 +12,7 @@ constexpr Word<Aggregation> aggregations[] = {{Aggregation::AllReduce, "all-redu
 
 // True if the codec's payload depends on this option.
 bool reads(const CodecRequest& request, std::string_view option) {
-  return find_codec(request.codec->name, {}).option == option;
+  return find_codec(request.codec->name, {}).reads(option);
 }
 
 double ratio(const CodecMeasurement& report) {

@@ -118,7 +118,6 @@ std::vector<std::string> names_of(const std::vector<PricedCollective>& all) {
     const CollectiveChoice choice = collective_of(one.scenario);
     std::vector<std::string> parts;
     if (!same_collective) parts.emplace_back(choice.algorithm->name);
-    if (!one.protocol.empty()) parts.push_back(one.protocol);
     if (!same_cluster) parts.push_back(named_with_routing(one.scenario.cluster));
     if (!same_workers) parts.push_back(fmt::format("{} workers", one.scenario.workers));
     if (!same_fidelity) parts.push_back(to_string(choice.fidelity));
@@ -154,18 +153,17 @@ std::vector<Row> collectives_rows(const std::vector<PricedCollective>& all) {
 }
 
 JsonValue collectives_json(const std::vector<PricedCollective>& all) {
-  JsonValue json{{"rows", JsonValue::array()}, {"leaders", JsonValue::array()}};
-  std::vector<std::string_view> common;
-  for (const NamedCell& one : identity_of(all.front()))
-    if (have_same(all, one.column->key)) common.push_back(one.column->key);
-  std::vector<Row> rows = collectives_rows(all);
-  json.update(json_of(identity_of(all.front())));  // of these, the view shows what is not in the rows
-  for (Row& row : rows) {
-    std::erase_if(row, [&](const NamedCell& one) { return std::ranges::count(common, one.column->key) > 0; });
+  JsonValue json{{"rows", JsonValue::array()}, {"common", JsonValue::object()}, {"leaders", JsonValue::array()}};
+  Row common = identity_of(all.front());
+  std::erase_if(common, [&](const NamedCell& one) { return !have_same(all, one.column->key); });
+  json["common"] = json_of(common);
+  const auto is_common = [&](const NamedCell& one) {
+    return std::ranges::any_of(common, [&](const NamedCell& other) { return other.column == one.column; });
+  };
+  for (Row row : collectives_rows(all)) {
+    std::erase_if(row, is_common);
     json["rows"].push_back(json_of(row));
   }
-  for (const NamedCell& one : identity_of(all.front()))
-    if (std::ranges::count(common, one.column->key) == 0) json[one.column->key] = nullptr;
   if (all.front().scenario.operation) json["operation"] = to_string(*all.front().scenario.operation);
   const std::vector<std::size_t> fastest = fastest_by_size(all);
   const std::vector<std::string> names = names_of(all);

@@ -25,7 +25,6 @@ const View& collective_view();
 struct PricedCollective {
   Scenario scenario;
   CollectivePricing pricing;
-  std::string protocol;  ///< the only one that NCCL may choose; "": any
 };
 
 /// The place of the collective with the largest bus bandwidth of each size; the first of equal ones.
@@ -36,7 +35,7 @@ std::vector<std::string> names_of(const std::vector<PricedCollective>& all);
 
 /// The rows of all, as JSON and CSV have them: what identifies each, its times, and whether it is the fastest.
 std::vector<Row> collectives_rows(const std::vector<PricedCollective>& all);
-/// An object with these "rows", without what all have in common, and with the "leaders" by size.
+/// An object with these "rows", what all have in "common" instead of in each, and the "leaders" by size.
 JsonValue collectives_json(const std::vector<PricedCollective>& all);
 
 const View& collectives_heading_view();

@@ -43,7 +43,7 @@ JsonValue blocks_json(const Scenario& scenario, const Plan& plan) {
                    {"priority", block.priority},
                    {"tensors", names_of(block, scenario.profile)}};
     if (codec) {
-      json["wire_bytes"] = codec->wire_bytes(block.bytes());
+      json["wire_bytes"] = codec->wire_bytes(block);
       json["encode_s"] = to_seconds(codec->encode(block.bytes()));
       json["decode_s"] = to_seconds(codec->decode(block.bytes()));
     }

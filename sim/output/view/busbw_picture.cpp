@@ -13,11 +13,11 @@ namespace allreplay {
 
 namespace {
 
-const CollectiveRow& row_of(const std::vector<PricedCollective>& all, std::size_t one, std::size_t size) {
+const CollectiveRow& priced_row(const std::vector<PricedCollective>& all, std::size_t one, std::size_t size) {
   return all[one].pricing.rows[size];
 }
 
-std::string size_in_words(double bytes) { return format_size(static_cast<Bytes>(std::llround(bytes))); }
+Bytes whole_bytes(double bytes) { return static_cast<Bytes>(std::llround(bytes)); }
 
 }  // namespace
 
@@ -29,13 +29,15 @@ std::vector<Crossover> crossovers_of(const std::vector<PricedCollective>& all) {
   for (std::size_t size = 1; size < fastest.size(); ++size) {
     const std::size_t before = fastest[size - 1], after = fastest[size];
     if (before == after) continue;
-    const auto log_busbw = [&](std::size_t one, std::size_t at) { return std::log(row_of(all, one, at).busbw_GBps); };
+    const auto log_busbw = [&](std::size_t one, std::size_t at) {
+      return std::log(priced_row(all, one, at).busbw_GBps);
+    };
     const double lead = log_busbw(before, size - 1) - log_busbw(after, size - 1);
     const double lost = log_busbw(after, size) - log_busbw(before, size);
     const double share = lead + lost > 0 ? lead / (lead + lost) : 0;
     if (!std::isfinite(share)) continue;  // one takes no time, or the sizes have none
-    const auto from = static_cast<double>(row_of(all, before, size - 1).bytes),
-               to = static_cast<double>(row_of(all, before, size).bytes);
+    const auto from = static_cast<double>(priced_row(all, before, size - 1).bytes),
+               to = static_cast<double>(priced_row(all, before, size).bytes);
     const double height = log_busbw(before, size - 1);
     crossovers.push_back({from * std::pow(to / from, share),
                           std::exp(height + share * (log_busbw(before, size) - height)), before, after});
@@ -45,7 +47,9 @@ std::vector<Crossover> crossovers_of(const std::vector<PricedCollective>& all) {
 
 Drawing busbw_picture(const std::vector<PricedCollective>& all, const std::string& title) {
   Chart chart{.title = title,
-              .x = {.name = "message size", .spacing = Spacing::Log2, .label = size_in_words},
+              .x = {.name = "message size",
+                    .spacing = Spacing::Log2,
+                    .label = [](double bytes) { return write_size(whole_bytes(bytes)); }},
               .y = {.name = "bus bandwidth (GB/s)", .spacing = Spacing::Log10}};
   const std::vector<std::string> names = names_of(all);
   for (std::size_t one = 0; one < all.size(); ++one) {
@@ -58,15 +62,15 @@ Drawing busbw_picture(const std::vector<PricedCollective>& all, const std::strin
   Series marks{.name = "crossover", .line = false, .style = all.size()};
   for (const Crossover& one : crossovers_of(all)) {
     marks.points.push_back({one.bytes, one.busbw_GBps});
-    sizes.push_back(fmt::format("{} from {}", names[one.after], size_in_words(one.bytes)));
+    sizes.push_back(fmt::format("{} from {}", names[one.after], format_size(whole_bytes(one.bytes))));
   }
   if (sizes.empty()) return draw(chart);
   chart.series.push_back(std::move(marks));
   constexpr std::size_t most = 4;
   const std::size_t more = sizes.size() - std::min(most, sizes.size());
   sizes.resize(sizes.size() - more);
-  chart.note = fmt::format("fastest: {}, {}{}", names[fastest_by_size(all).front()], fmt::join(sizes, ", "),
-                           more > 0 ? fmt::format(", and {} more changes", more) : "");
+  chart.note = fmt::format("fastest: {}; {}{}", names[fastest_by_size(all).front()], fmt::join(sizes, "; "),
+                           more > 0 ? fmt::format("; and {} more changes", more) : "");
   return draw(chart);
 }
 

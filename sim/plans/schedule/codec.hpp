@@ -1,19 +1,24 @@
 // Costs of gradient compression: bytes on the wire, times of encoding and decoding. The codecs are in sim/compression.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/base/core/error.hpp"
+#include "sim/base/core/formula.hpp"
 #include "sim/base/core/json.hpp"
 #include "sim/base/core/named.hpp"
 #include "sim/base/core/time.hpp"
 #include "sim/base/core/units.hpp"
 #include "sim/plans/collective/algorithm.hpp"
 #include "sim/plans/collective/comm_cost.hpp"
+#include "sim/plans/schedule/bucket_schedule.hpp"
 
 namespace allreplay {
 
@@ -32,6 +37,7 @@ enum class DecodeAt : std::uint8_t {
 struct CodecOptions {
   double density = 0.001;              ///< sparse codecs: the share of elements that is sent, in (0, 1]
   std::int64_t bits = 8;               ///< qsgd: bits per element, sign included; 1 to 16
+  std::int64_t rank = 4;               ///< codecs from files: the rank of low-rank factors
   std::optional<Time> encode, decode;  ///< time per block; none: the codec's
   CodecStream stream = CodecStream::Compute;
   std::optional<DecodeAt> decode_at;  ///< none: the strategy's default
@@ -41,13 +47,16 @@ struct CodecOptions {
 struct Codec {
   std::string_view name;
   std::string_view summary;
-  std::string_view sent;        ///< exact description of the payload for a gradient x of n elements
-  std::string_view size;        ///< its size in bytes, as a formula
-  std::string_view option;      ///< the option in CodecOptions that the size depends on; "" if none
-  std::string_view collective;  ///< the collective that carries it; "": the cluster's all-reduce
-  bool feedback = false;        ///< error feedback: decodes its own payload to keep the error for the next iteration
-  /// Returns the size of one worker's payload for this number of elements (> 0).
+  std::string_view sent;                    ///< exact description of the payload for a gradient x of n elements
+  std::string_view size;                    ///< its size in bytes, as a formula
+  std::array<std::string_view, 2> options;  ///< in CodecOptions, on which the size depends; "" if none
+  std::string_view collective;              ///< the collective that carries it; "": the cluster's all-reduce
+  bool feedback = false;  ///< error feedback: decodes its own payload to keep the error for the next iteration
+  /// Returns the size of one worker's payload for this number of elements (> 0). Null: a file's
+  /// formula gives it.
   Bytes (*wire_bytes)(double elements, const CodecOptions& options) = nullptr;
+
+  bool reads(std::string_view option) const { return options[0] == option || options[1] == option; }
 };
 
 std::span<const Codec> codecs();
@@ -73,10 +82,24 @@ struct CodecOrigin {
 };
 inline constexpr CodecOrigin codec_origins[] = {{"measured"}, {"published"}, {"estimated"}};
 
+/// A codec that a file defines, by the bytes that it sends.
+struct CodecFormula {
+  /// Of a block if it uses only elements, rank and bits; of each tensor if it uses rows and cols, which are the first
+  /// dimension and the product of the others (PowerSGD, arXiv 1905.13727, section 3).
+  Formula bytes;
+  std::string name, summary;
+  Codec codec;  ///< views the texts above
+
+  bool is_by_shape() const;
+  /// Throws InputError unless the value is a size.
+  double operator()(double rows, double cols, double elements, const CodecOptions& options) const;
+};
+
 /// A codec with its times on a device. Files: models/codecs/*.json.
 struct CodecCosts {
   std::string name;  ///< of the file, without extension
   const Codec* codec = nullptr;
+  std::shared_ptr<const CodecFormula> formula;  ///< that of `codec`, if the file defines it
   std::string device;
   std::string_view origin;  ///< a name in codec_origins
   std::string source;
@@ -86,14 +109,25 @@ struct CodecCosts {
 /// Throws InputError.
 CodecCosts read_codec(const Json& json, const std::string& name);
 
+/// What a codec sends of each tensor of a profile, if that depends on shapes. Planners, which price blocks by their
+/// bytes, are given the mean over all tensors.
+struct TensorPayloads {
+  std::vector<double> bytes;     ///< by tensor, before rounding
+  std::vector<Bytes> gradients;  ///< by tensor
+  double mean = 0;               ///< bytes by byte of gradients
+};
+
 /// A codec as used by some workers.
 class Compression {
  public:
-  /// `payloads`: number that each worker decodes; `slowdown`: factor on the device's times.
+  /// `payloads`: number that each worker decodes; `slowdown`: factor on the device's times; `tensors`: null unless the
+  /// codec's bytes depend on shapes.
   Compression(CodecCosts costs, const CodecOptions& options, std::int64_t payloads, Bytes element_bytes,
-              double slowdown = 1);
+              double slowdown = 1, std::shared_ptr<const TensorPayloads> tensors = nullptr);
 
   Bytes wire_bytes(Bytes gradients) const;  ///< 0 for no gradients
+  /// The same of a block. A part of a tensor sends its share of the tensor's payload.
+  Bytes wire_bytes(const Block& block) const;
   Time encode(Bytes gradients) const;
   Time decode(Bytes gradients) const;  ///< all payloads and, with error feedback, the worker's own
 
@@ -111,6 +145,7 @@ class Compression {
   std::int64_t payloads_;
   Bytes element_bytes_;
   double slowdown_;
+  std::shared_ptr<const TensorPayloads> tensors_;
 };
 
 /// The cost that planners see: the time on the network of a block whose gradients have this many bytes, compressed or

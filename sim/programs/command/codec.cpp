@@ -35,7 +35,7 @@ CodecRequest request_of(Console& console, const CodecArguments& arguments) {
   Options options;
   for (const OptionText& option : words.request("").options) {
     options.set(option.name, option.value, option.place);
-    if (option.name != find_codec(arguments.codec, {}).option)
+    if (option.name != find_codec(arguments.codec, {}).options[0])
       console.warn(fmt::format("{} has no effect: {} does not use it", option.name, arguments.codec));
   }
   request.options = {options.codec.density, options.codec.bits, parse_seed(arguments.seed)};

@@ -45,16 +45,15 @@ std::vector<Bytes> sizes_of(const Files& files, const CollectiveArguments& argum
   return sizes;
 }
 
-// The arguments of each combination of the given values, and the protocol among them.
-std::vector<std::pair<ScenarioArguments, std::string>> combinations(const Files& files,
-                                                                    const CollectiveArguments& arguments) {
+// The arguments of each combination of the given values.
+std::vector<ScenarioArguments> combinations(const Files& files, const CollectiveArguments& arguments) {
   std::vector<std::string> workers;
   for (const std::string& some : some_or_none(split_list(files, arguments.workers, "--workers")))
     for (const std::string& count : worker_counts(some)) workers.push_back(count);
   std::vector<std::string> given;
   if (const auto found = arguments.changes.find("protocol"); found != arguments.changes.end()) given = found->second;
   const std::vector<std::string> protocols = some_or_none(split_list(files, given, "--protocol"));
-  std::vector<std::pair<ScenarioArguments, std::string>> all;
+  std::vector<ScenarioArguments> all;
   ScenarioArguments words;
   words.cluster_words = arguments.cluster_words;
   words.options = arguments.options;
@@ -70,7 +69,7 @@ std::vector<std::pair<ScenarioArguments, std::string>> combinations(const Files&
             words.collective = collective;
             words.fidelity = fidelity;
             if (!protocol.empty()) words.changes["protocol"] = {protocol};
-            all.emplace_back(words, protocols.size() > 1 ? protocol : "");
+            all.push_back(words);
           }
   constexpr std::size_t most = 1'000;
   if (all.size() > most)
@@ -139,11 +138,11 @@ void execute(Context& context, const CollectiveArguments& arguments) {
     throw InputError(argument("--links"), fmt::format("there are {} collectives", all_words.size()), "one collective");
   Library library(context.inputs);
   std::vector<PricedCollective> all;
-  for (const auto& [words, protocol] : all_words) all.push_back({scenario_of(library, arguments, words), {}, protocol});
+  for (const ScenarioArguments& words : all_words) all.push_back({scenario_of(library, arguments, words), {}});
   const std::vector<Bytes> sizes = sizes_of(files, arguments);
   if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
   std::vector<std::string> read;
-  for (const auto& [words, protocol] : all_words) read.push_back(file_behind(files, "topologies", words.cluster));
+  for (const ScenarioArguments& words : all_words) read.push_back(file_behind(files, "topologies", words.cluster));
   require_separate(files, {{"--plot", arguments.plot}}, read);
   for (PricedCollective& one : all) {
     one.pricing = price_over_seeds(one.scenario, sizes);

@@ -84,7 +84,7 @@ TextRows codec_table() {
   TextRows rows{{"codec", "sent for a vector x", "bytes", "option", "collective", "error feedback"}};
   for (const Codec& codec : codecs())
     rows.push_back({code(codec.name), std::string(codec.sent), std::string(codec.size),
-                    codec.option.empty() ? "" : code(codec.option),
+                    codec.options[0].empty() ? "" : code(codec.options[0]),
                     codec.collective.empty() ? "the cluster's" : code(codec.collective),
                     codec.feedback ? "yes" : "no"});
   return rows;

@@ -17,7 +17,7 @@ std::vector<std::string_view> named_readers(std::string_view option) {
   for (const Strategy& strategy : strategies())
     if (reads(strategy, option)) names.push_back(strategy.name);
   for (const Codec& codec : codecs())
-    if (codec.option == option) names.push_back(codec.name);
+    if (codec.reads(option)) names.push_back(codec.name);
   for (const Algorithm& algorithm : algorithms())
     if (algorithm.option == option || algorithm.message_option == option) names.push_back(algorithm.name);
   return names;

@@ -128,6 +128,8 @@ std::span<const OptionRow> option_rows() {
             "grouping", "Algorithm 2 (search), the best (optimal) or the even partition (even) into `groups`"),
         share<true, &Options::codec, &CodecOptions::density>("density", "share of the gradients that is sent"),
         count<1, 16, &Options::codec, &CodecOptions::bits>("bits", "bits per gradient, including its sign"),
+        count<1, 1'000'000, &Options::codec, &CodecOptions::rank>("rank", "rank of a codec file's low-rank factors", {},
+                                                                  "codecs from files"),
         duration<&Options::codec, &CodecOptions::encode>("encode", "time to encode a block", "with a codec",
                                                          codec_times),
         duration<&Options::codec, &CodecOptions::decode>("decode", "time to decode a block, all payloads together",

@@ -26,13 +26,31 @@ bool asks_for_rates(const Scenario& scenario) {
   return scenario.cluster.interference && scenario.cluster.interference->at;
 }
 
+// What a codec from a file sends of each tensor, if its bytes depend on shapes.
+std::shared_ptr<const TensorPayloads> payloads_of(const Scenario& scenario, const CodecOptions& options) {
+  const CodecFormula* formula = scenario.codec->formula.get();
+  if (!formula || !formula->is_by_shape()) return nullptr;
+  auto payloads = std::make_shared<TensorPayloads>();
+  double bytes = 0, gradients = 0;
+  for (const Tensor& tensor : scenario.profile->tensors) {
+    const std::vector<std::int64_t> shape = shape_of(tensor);
+    const auto elements = static_cast<double>(tensor.elements), rows = static_cast<double>(shape.front());
+    payloads->bytes.push_back((*formula)(rows, elements / rows, elements, options));
+    payloads->gradients.push_back(tensor.bytes);
+    bytes += payloads->bytes.back();
+    gradients += static_cast<double>(tensor.bytes);
+  }
+  payloads->mean = bytes / gradients;
+  return payloads;
+}
+
 std::optional<Compression> compression_of(const Scenario& scenario, const Algorithm& algorithm, double slowdown) {
   if (!scenario.codec || scenario.profile->tensors.empty()) return std::nullopt;
   CodecOptions options = scenario.options.codec;
   if (!options.decode_at && scenario.strategy) options.decode_at = scenario.strategy->decode_at;
   const Tensor& tensor = scenario.profile->tensors.front();
   return Compression(*scenario.codec, options, algorithm.operation == CollectiveOp::AllGather ? scenario.workers : 1,
-                     tensor.bytes / tensor.elements, slowdown);
+                     tensor.bytes / tensor.elements, slowdown, payloads_of(scenario, options));
 }
 
 constexpr double longest_iteration_s = 1e5;  // over a day, which indicates a wrong unit

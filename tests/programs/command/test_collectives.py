@@ -62,10 +62,10 @@ class Collectives(program.Case):
         words = ("--cluster", "h100x8-8x400gbps,a100x8-8x200gbps", "--workers", "16", "--bytes", "8B,1GiB", "--protocol", "ll,simple")
         rows = self.rows(*words)
         self.assertEqual([(row["cluster"], row["protocol"]) for row in rows[::2]],
-                         [(cluster, protocol) for cluster in ("h100x8-8x400gbps", "a100x8-8x200gbps") for protocol in ("LL", "Simple")])
+                         [(f"{cluster} (protocol {protocol.lower()})", protocol) for cluster in ("h100x8-8x400gbps", "a100x8-8x200gbps") for protocol in ("LL", "Simple")])
         text = self.output("collective", *words)
-        self.assertIn("Fastest from 8 B to 8 B: ll, h100x8-8x400gbps.", text)
-        self.assertIn("Fastest from 1 GiB to 1 GiB: simple, h100x8-8x400gbps.", text)
+        self.assertIn("Fastest from 8 B to 8 B: h100x8-8x400gbps (protocol ll).", text)
+        self.assertIn("Fastest from 1 GiB to 1 GiB: h100x8-8x400gbps (protocol simple).", text)
 
     def test_picture(self):
         self.output("collective", "--cluster", "k80-10gbe", "--workers", "16", "--collective", "ring,recursive-doubling", "--plot", "busbw.svg")
@@ -78,7 +78,7 @@ class Collectives(program.Case):
     def test_msccl(self):
         file = self.write("ring.xml", ring(16))
         for fidelity in ("fluid", "message"):
-            rows = self.rows(*CLUSTER, "--collective", f"ring,{file}", "--fidelity", fidelity, "--bytes", "1KB,3MB,1GB")
+            rows = self.rows(*CLUSTER, "--collective", f"ring,{file}", "--fidelity", fidelity, "--bytes", "1kB,3MB,1GB")
             self.assertEqual({row["collective"] for row in rows}, {"ring", "my ring"})
             self.assertEqual(rows[0]["time_s"], rows[3]["time_s"], fidelity)
             self.assertEqual([row["time_s"] for row in rows[:3]], [row["time_s"] for row in rows[3:]], fidelity)
@@ -93,7 +93,7 @@ class Collectives(program.Case):
                             (("--collective", "bad.xml"), "bad.xml: line 4: no rounds can be read of steps 'put'"),
                             (("--collective", "ring,rung"), "command line: --collective: unknown collective 'rung'"),
                             (("--collective", "ring,binary-tree", "--links"), "command line: --links: there are 2 collectives"),
-                            (("--bytes", "1KB,,2KB"), "command line: --bytes: '1KB,,2KB' has an empty item")):
+                            (("--bytes", "1kB,,2kB"), "command line: --bytes: '1kB,,2kB' has an empty item")):
             done = self.run_program("collective", *CLUSTER, "--fidelity", "fluid", *words)
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), words)
             self.assertIn(says, done.stderr)

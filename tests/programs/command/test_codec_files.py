@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Codecs whose bytes are a formula in a file. Run: python3 tests/programs/command/test_codec_files.py"""
+import json
+import math
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import program  # noqa: E402
+from program import ROOT, needs_program, output  # noqa: E402
+
+SETTING = ("--profile", "resnet50_v100_b32", "--cluster", "v100-10gbe")
+NUMBERS = ("iteration_s", "exposed_comm_s", "comm_busy_s", "codec_s")
+
+
+def conv(rows, cols):
+    return [rows, cols // 9, 3, 3]
+
+
+# ResNet-18 for CIFAR-10, as PowerSGD's appendix lists it: matrices, then vectors (batch norms and the last bias).
+RESNET18 = [conv(64, 27), *4 * [conv(64, 576)],
+            conv(128, 576), *3 * [conv(128, 1152)], [128, 64, 1, 1],
+            conv(256, 1152), *3 * [conv(256, 2304)], [256, 128, 1, 1],
+            conv(512, 2304), *3 * [conv(512, 4608)], [512, 256, 1, 1], [10, 512]]
+VECTORS = [[9600], [10]]
+
+
+@needs_program
+class CodecFiles(program.Case):
+    def file(self, bytes_="4 * elements", name="own.json", **keys):
+        text = {"bytes": bytes_, "collective": "all-reduce", "error_feedback": False, "device": "Tesla V100", "origin": "estimated", "source": "a test",
+                "encode": {"base": "0.1 ms", "per_element": "0.02 ns"}, "decode": {"base": "0.03 ms", "per_element": "0.01 ns"}, **keys}
+        (self.folder / name).write_text(json.dumps({key: value for key, value in text.items() if value is not None}), encoding="utf-8")
+        return self.folder / name
+
+    def run_with(self, codec, *words):
+        return json.loads(output("run", *SETTING, "--codec", codec, *words, "--json"))
+
+    def test_the_same_formula_gives_the_same_numbers(self):
+        for name, formula, collective, feedback in (("fp16", "2 * elements", "all-reduce", False), ("qsgd", "ceil(elements * bits / 8) + 4", "all-gather", False),
+                                                    ("signsgd", "ceil(elements/8)", "all-gather", False),
+                                                    ("onebit", "ceil(elements / 8) + 2*4", "all-gather", True)):
+            shipped = json.loads((ROOT / "models" / "codecs" / f"{name}.json").read_text(encoding="utf-8"))
+            file = self.file(formula, collective=collective, error_feedback=feedback, **{key: shipped[key] for key in ("device", "encode", "decode")})
+            for strategy in ("ddp", "mergecomp", "p3"):
+                words = ("--strategy", strategy, "--workers", "8", *(("-o", "bits=5") if name == "qsgd" else ()))
+                built_in, own = self.run_with(name, *words), self.run_with(file, *words)
+                self.assertEqual([built_in[key] for key in NUMBERS], [own[key] for key in NUMBERS], f"{name}, {strategy}")
+
+    def payload(self, codec, shapes, *words):
+        """The bytes of all gradients in one block."""
+        profile = self.folder / "shapes.csv"
+        rows = [f"l{i},{math.prod(shape)},{'x'.join(map(str, shape))},1000,1000" for i, shape in enumerate(shapes)]
+        profile.write_text("\n".join(("layer,params,tensors,forward_us,backward_us", *rows, "")), encoding="utf-8")
+        plan = json.loads(output("plan", "--profile", profile, "--cluster", "v100-10gbe", "--strategy", "sync-easgd", "--workers", "4", "--codec", codec, *words,
+                                 "--json"))
+        self.assertEqual(plan["blocks"][0]["bytes"], 4 * sum(math.prod(shape) for shape in shapes))
+        return plan["blocks"][0]["wire_bytes"]
+
+    def test_powersgd(self):
+        """Its paper (arXiv 1905.13727) gives 461/r for a gradient of 512 x 4608: 512·4608/(512 + 4608) = 460.8. All of ResNet-18: 243, 136 and 72 times fewer
+        bytes with ranks 1, 2 and 4; the vectors, 38 KB, are not compressed."""
+        self.assertEqual(self.payload("powersgd", [conv(512, 4608)], "-o", "rank=1"), 4 * (512 + 4608))
+        sent = 4 * sum(math.prod(shape) for shape in RESNET18 + VECTORS)
+        for rank, times in ((1, 243), (2, 136), (4, 72)):
+            self.assertEqual(round(sent / self.payload("powersgd", RESNET18 + VECTORS, "-o", f"rank={rank}")), times)
+        self.assertEqual(self.payload("powersgd", VECTORS), 4 * 9610)
+
+    def test_blocks_and_parts(self):
+        """The payload of a block is that of its tensors, whatever the block; one bit a gradient and a scale are by block."""
+        self.assertEqual(self.payload("onebit-adam", [[16], [8]]), 3 + 4)
+        self.assertEqual(self.payload(self.file("rows * 4 + cols"), [[10, 3], [7]]), 43 + 29)
+        self.assertEqual(self.payload(self.file("max(5, min(elements, 3 * -rank + 100) - 2) / 8"), [[50], [30]]), math.ceil((80 - 2) / 8))
+        case = ("--profile", "resnet50_v100_b32", "--cluster", "v100-10gbe", "--workers", "4", "--codec", "powersgd", "--json")
+        whole, cut = (json.loads(output("plan", *case, "--strategy", strategy)) for strategy in ("wfbp", "p3"))
+        shares = [sum(block["wire_bytes"] for block in plan["blocks"]) for plan in (whole, cut)]
+        self.assertLessEqual(shares[0], shares[1])  # each part is rounded up
+        self.assertLess(shares[1] - shares[0], len(cut["blocks"]))
+
+    def test_refused(self):
+        for keys, says in (({"bytes_": "4 * elements +"}, "own.json: /bytes: ends too early"),
+                           ({"bytes_": "system(1)"}, "own.json: /bytes: cannot be read from 'system(1)' on"),
+                           ({"bytes_": "4 ** elements"}, "own.json: /bytes: cannot be read from '* elements' on"),
+                           ({"bytes_": "(elements"}, "own.json: /bytes: lacks a ')'"),
+                           ({"bytes_": "(" * 2000}, "own.json: /bytes: is too long"),
+                           ({"bytes_": "elements - 1e12"}, "own.json: /bytes: gives -"),
+                           ({"bytes_": "rows / (cols - cols)"}, "own.json: /bytes: gives inf bytes"),
+                           ({"collective": "chain"}, "own.json: /collective: 'chain' cannot carry"),
+                           ({"collective": None}, "own.json: /collective: "),
+                           ({"error_feedback": "yes"}, "own.json: /error_feedback: "),
+                           ({"codec": "qsgd"}, "own.json: /codec: ")):
+            done = self.run_program("run", *SETTING, "--strategy", "ddp", "--codec", self.file(**keys).name)
+            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), f"{keys}: {done.stderr}")
+            self.assertTrue(done.stderr.startswith(says), f"{keys}: {done.stderr}")
+
+
+if __name__ == "__main__":
+    unittest.main()
