@@ -10,20 +10,20 @@ namespace allreplay {
 
 namespace {
 
-double one(double) { return 1; }
-double others(double workers) { return (workers - 1) / workers; }
-double twice_others(double workers) { return 2 * others(workers); }
+double factor_one(double) { return 1; }
+double factor_without_own(double workers) { return (workers - 1) / workers; }
+double factor_of_all_reduce(double workers) { return 2 * factor_without_own(workers); }
 
 constexpr NcclTest nccl_test_rows[] = {
-    {"all_reduce_perf", true, false, twice_others},
-    {"all_gather_perf", false, false, others},
-    {"reduce_scatter_perf", true, false, others},
-    {"alltoall_perf", false, false, others},
-    {"broadcast_perf", false, true, one},
-    {"reduce_perf", true, true, one},
-    {"sendrecv_perf", true, false, one},
-    {"gather_perf", false, true, others},
-    {"scatter_perf", false, true, others},
+    {"all_reduce_perf", true, false, factor_of_all_reduce},
+    {"all_gather_perf", false, false, factor_without_own},
+    {"reduce_scatter_perf", true, false, factor_without_own},
+    {"alltoall_perf", false, false, factor_without_own},
+    {"broadcast_perf", false, true, factor_one},
+    {"reduce_perf", true, true, factor_one},
+    {"sendrecv_perf", true, false, factor_one},
+    {"gather_perf", false, true, factor_without_own},
+    {"scatter_perf", false, true, factor_without_own},
 };
 
 }  // namespace
@@ -80,7 +80,7 @@ std::optional<std::int64_t> BusFactor::workers(const NcclTest* asked) const {
   std::optional<std::int64_t> found;
   for (const NcclTest& test : nccl_test_rows) {
     if (asked ? asked != &test : reduces_ && *reduces_ != test.reduces) continue;
-    if (test.bus_factor == one) {
+    if (test.bus_factor == factor_one) {
       if (fits(test, 2)) return std::nullopt;  // any number
       continue;
     }
