@@ -131,20 +131,21 @@ JsonValue judgement_json(const Judgement& judgement) {
   const Metrics& metrics = judgement.expected.result.metrics;
   const double expected_s = metrics.iteration_s, measured_s = judgement.measured_s;
   const NearestError& error = judgement.error;
-  JsonValue json{{"title", title(judgement.expected.scenario)},
-                 {"strategy", strategy_text(judgement.expected.scenario)},
-                 {"verdict", name_of(speed_verdicts, judgement.verdict)},
-                 {"quantity", quantity_of(judgement.measured.kind)},
-                 {"ratio", measured_s / expected_s},
-                 {"measured", speed_json(judgement, measured_s)},
-                 {"expected", speed_json(judgement, expected_s)},
-                 {"fastest", speed_json(judgement, expected_s / error.p90_quotient())},
-                 {"slowest", speed_json(judgement, expected_s * error.p90_quotient())},
-                 {"error", error_json(error.quantiles(), error.known->page(), error.known->data, error.known->of_times)},
-                 {"causes", JsonValue::array()},
-                 {"without_effect", judgement.without_effect},
-                 {"left_out", judgement.left_out},
-                 {"flags", judgement.flags}};
+  JsonValue json{
+      {"title", title(judgement.expected.scenario)},
+      {"strategy", strategy_text(judgement.expected.scenario)},
+      {"verdict", name_of(speed_verdicts, judgement.verdict)},
+      {"quantity", quantity_of(judgement.measured.kind)},
+      {"ratio", measured_s / expected_s},
+      {"measured", speed_json(judgement, measured_s)},
+      {"expected", speed_json(judgement, expected_s)},
+      {"fastest", speed_json(judgement, expected_s / error.p90_quotient())},
+      {"slowest", speed_json(judgement, expected_s * error.p90_quotient())},
+      {"error", error_json(error.quantiles(), error.known->page(), error.known->data, error.known->of_times)},
+      {"causes", JsonValue::array()},
+      {"without_effect", judgement.without_effect},
+      {"left_out", judgement.left_out},
+      {"flags", judgement.flags}};
   json["error"]["where_it_matters"] = error.matters;
   json["error"]["differs"] = error.differs;
   for (std::size_t i = 0; i < judgement.causes.size(); ++i) {

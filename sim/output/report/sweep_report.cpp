@@ -31,7 +31,7 @@ Names names_of(const ResultRow& row) {
   return named;
 }
 
-// `of_each_row`: labels are needed for every row. Otherwise only for the first one and those that differ from it anew.
+// `of_each_row`: labels are needed for every row. Otherwise rows that only repeat known differences are left out.
 ScenarioLabels labels_of(const SweepResult& result, bool of_each_row) {
   std::vector<Names> names{names_of(result.rows.front())};
   std::set<std::size_t> differing;

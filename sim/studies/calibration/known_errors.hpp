@@ -43,7 +43,7 @@ inline constexpr Word<Reach> network_reaches[] = {{Reach::OneNode, "one node"},
                                                   {Reach::TenGigabit, "ports of 10 Gbit/s"},
                                                   {Reach::Gigabit, "ports of 1 Gbit/s"}};
 
-/// What the measurements behind a row have in common.
+/// The properties that the measurements behind a row share.
 struct CommonSetting {
   ModelSplit split;
   TimesFrom times;
