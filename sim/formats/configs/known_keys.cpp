@@ -109,7 +109,9 @@ constexpr KnownKeys known_keys[] = {
      "data_parallel_size consumed_* iteration rank local_rank world_size ddp_average_in_collective main_grads_dtype "
      "main_params_dtype exp_avg_dtype exp_avg_sq_dtype cross_entropy_* sgd_momentum muon_* start_weight_decay "
      "end_weight_decay use_cpu_initialization gradient_accumulation_fusion check_for_nan* te_rng_tracker "
-     "enable_experimental ddp_num_buckets ddp_pad_buckets_for_high_nccl_busbw"},
+     "enable_experimental enable_one_logger no_one_logger one_logger_* use_pytorch_profiler record_memory_history "
+     "tiktoken_* decoupled_lr decoupled_min_lr calculate_per_token_loss empty_unused_memory_level fp8_* "
+     "no_position_embedding ddp_num_buckets ddp_pad_buckets_for_high_nccl_busbw"},
 };
 
 const KnownKeys* keys_of(std::string_view format) {

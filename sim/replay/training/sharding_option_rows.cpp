@@ -27,6 +27,11 @@ constexpr Word<bool> bucket_ops[] = {{true, "all-reduce"}, {false, "reduce-scatt
 }  // namespace
 
 template <>
+std::string refusal<step_optimizers>() {
+  return "'{}' is no optimizer of a step; `allreplay estimate --optimizer` makes profiles with adam or sgd";
+}
+
+template <>
 std::string refusal<muon_spreads>() {
   return "'{}' is not a way to share matrices";
 }

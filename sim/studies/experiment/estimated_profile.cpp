@@ -124,14 +124,20 @@ std::string model_of_hub(const std::string& name) {
                                      {"llama-3.3-", "llama3-"},
                                      {"deepseek-r1", "deepseek-v3"}})
     if (own.starts_with(theirs)) own.replace(0, std::string_view(theirs).size(), ours);
-  for (const std::string_view kind :
-       {"-hf", "-2507", "-instruct", "-thinking", "-chat", "-base", "-uncased", "-cased", "-v0.1", "-0324", "-0528"})
-    if (own.ends_with(kind) && own != "bert-base") own.resize(own.size() - kind.size());
+  const auto cut = [&](std::string_view kind) {
+    const bool ends = own.ends_with(kind) && own != "bert-base";
+    if (ends) own.resize(own.size() - kind.size());
+    return ends;
+  };
+  const auto kinds = {"-hf",   "-2507",    "-instruct", "-thinking", "-chat", "-base",
+                      "-0324", "-uncased", "-cased",    "-v0.1",     "-0528"};
+  while (std::any_of(kinds.begin(), kinds.end(), cut)) {
+  }
   return own;
 }
 
-// The known model that was meant, or three of them.
-std::string suggest_model(const std::string& name, std::vector<std::string> known) {
+// The known model that was meant, or three of them. Names of the hub are rarely misspelt.
+std::string suggest_model(const std::string& name, std::vector<std::string> known, bool of_hub) {
   constexpr std::size_t most = 3;
   std::sort(known.begin(), known.end());
   known.erase(std::unique(known.begin(), known.end()), known.end());
@@ -140,9 +146,9 @@ std::string suggest_model(const std::string& name, std::vector<std::string> know
   for (const std::string& one : known)
     if (one.starts_with(kind)) similar.push_back(one);
   if (similar.empty()) similar = known;
-  if (!nearest(name, known).empty() || similar.size() <= most) return suggest(name, similar);
-  const std::size_t more = known.size() - most;
-  similar.resize(most);
+  if (!of_hub && (!nearest(name, known).empty() || similar.size() <= most)) return suggest(name, similar);
+  similar.resize(std::min(most, similar.size()));
+  const std::size_t more = known.size() - similar.size();
   return fmt::format("known: {} and {} more, in `allreplay list models`", fmt::join(similar, ", "), more);
 }
 
@@ -162,7 +168,7 @@ std::string file_of_model(const Files& files, const std::string& name, const Sou
     if (std::find(known.begin(), known.end(), of_hub) != known.end())
       if (const auto file = files.locate_data(folder, of_hub)) return *file;
   throw InputError(place, fmt::format("no model '{}', and no such file", name),
-                   suggest_model(of_hub.empty() ? name : of_hub, std::move(known)));
+                   suggest_model(of_hub.empty() ? name : of_hub, std::move(known), !of_hub.empty()));
 }
 
 std::variant<Transformer, Model> read_named_model(const Files& files, const std::string& file) {

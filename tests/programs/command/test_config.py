@@ -138,6 +138,14 @@ class Config(program.Case):
         self.assertIn("--ep-overlap true", row["configs"][0]["taken"])
         self.assertEqual(row["configs"][0]["not_simulated"], [])
 
+    def test_names_of_the_hub(self):
+        words = ["run", "--device", "h100", "--batch", 1, "--cluster", "h100x8-8x400gbps", "--strategy", "ddp", "--json", "--model"]
+        for hub, own in (("meta-llama/Llama-3.1-8B-Instruct", "llama3-8b"), ("mistralai/Mixtral-8x7B-Instruct-v0.1", "mixtral-8x7b")):
+            self.assertEqual(json.loads(output(*words, hub, "--seq", 1024))["profile"], json.loads(output(*words, own, "--seq", 1024))["profile"])
+        done = run(*words, "meta-llama/Llama-3.2-1B")
+        self.assertEqual((done.returncode, place_of(done.stderr)), (2, "command line: --model"))
+        self.assertNotIn("did you mean", done.stderr)
+
     def test_options_of_other_commands_are_said_to_be_theirs(self):
         for command, option, owner in (("run", "--lora", "estimate"), ("run", "--freeze", "estimate"), ("import", "--force", "estimate")):
             done = run(command, option, 8)
