@@ -30,7 +30,7 @@ struct PricedCollective {
 /// The place of the collective with the largest bus bandwidth of each size; the first of equal ones.
 std::vector<std::size_t> fastest_by_size(const std::vector<PricedCollective>& all);
 
-/// What distinguishes each from the others: "ring, 16 workers".
+/// Returns for each the words that distinguish it from the others: "ring, 16 workers".
 std::vector<std::string> names_of(const std::vector<PricedCollective>& all);
 
 /// The rows of all, as JSON and CSV have them: what identifies each, its times, and whether it is the fastest.

@@ -18,7 +18,7 @@ struct MscclStepKind {
   std::string_view name;
   bool receives, reduces, stores, sends;
 
-  /// Of steps that receive, only those that reduce have a source.
+  /// True if the step has a source: a step that receives has one only if it reduces.
   bool reads_source() const { return receives ? reduces : stores || sends; }
 };
 

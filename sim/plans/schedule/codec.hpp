@@ -84,7 +84,7 @@ inline constexpr CodecOrigin codec_origins[] = {{"measured"}, {"published"}, {"e
 
 /// A codec that a file defines, by the bytes that it sends.
 struct CodecFormula {
-  /// Of a block if it uses only elements, rank and bits; of each tensor if it uses rows and cols, which are the first
+  /// The bytes of a block if it uses only elements, rank and bits; of each tensor if it uses rows and cols, the first
   /// dimension and the product of the others (PowerSGD, arXiv 1905.13727, section 3).
   Formula bytes;
   std::string name, summary;
@@ -109,7 +109,7 @@ struct CodecCosts {
 /// Throws InputError.
 CodecCosts read_codec(const Json& json, const std::string& name);
 
-/// What a codec sends of each tensor of a profile, if that depends on shapes. Planners, which price blocks by their
+/// The payloads of each tensor of a profile, if they depend on shapes. Planners, which price blocks by their
 /// bytes, are given the mean over all tensors.
 struct TensorPayloads {
   std::vector<double> bytes;     ///< by tensor, before rounding

@@ -26,7 +26,7 @@ bool asks_for_rates(const Scenario& scenario) {
   return scenario.cluster.interference && scenario.cluster.interference->at;
 }
 
-// What a codec from a file sends of each tensor, if its bytes depend on shapes.
+// Returns the payload of each tensor for a file's codec whose bytes depend on shapes.
 std::shared_ptr<const TensorPayloads> payloads_of(const Scenario& scenario, const CodecOptions& options) {
   const CodecFormula* formula = scenario.codec->formula.get();
   if (!formula || !formula->is_by_shape()) return nullptr;

@@ -249,7 +249,7 @@ class Training {
   Unrolled unrolled_;
   LowerBound bound_;
   std::vector<DrawOrder> orders_;     // with jitter, by class; of one worker, if a batch replays all of them
-  std::vector<WorkerRandom> random_;  // likewise, by class
+  std::vector<WorkerRandom> random_;  // by class
   std::vector<Stream> streams_;
   std::vector<Time> offsets_, computing_;
   Time start_{0};

@@ -17,7 +17,7 @@ struct RunningJob {
   Clock clock;
   std::vector<std::uint32_t> compute, codec;  // servers, by class
   std::vector<DrawOrder> orders;              // with jitter, by class
-  std::vector<WorkerRandom> random;           // likewise
+  std::vector<WorkerRandom> random;           // of jitter
   std::vector<double> met_since, met_until;   // Meetings::lasted() at the begin and end of its measured time
 };
 
