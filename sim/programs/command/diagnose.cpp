@@ -103,19 +103,9 @@ void execute(Context& context, const DiagnoseArguments& arguments) {
       throw InputError(argument(option), "this timeline has no message sizes", "Kineto traces, which have them");
   const std::vector<std::string> files = job.files;
   const Diagnosis known = diagnosis_of(context, std::move(job));
-  for (const auto& notes : {known.job.notes, steps.missed(known.job.steps)})
-    for (const std::string& note : notes) context.console.print_stderr("note: " + note);
 
   // All is made before anything is written.
   std::string profile, cluster;
-  if (!arguments.profile_out.empty()) profile = median_profile(context, known, files);
-  ExpectedTimes expected;
-  if (!arguments.cluster.empty()) {
-    if (known.job.unit_sizes.empty())
-      throw InputError(argument("--cluster"), "this job has no gathers or reductions of units with known sizes",
-                       "Kineto traces of FSDP or ZeRO-3 on GPUs, by PyTorch 2.2 or later");
-    expected = expected_times(context, known.job, arguments.cluster);
-  }
   std::optional<FittedJob> fitted;
   if (!arguments.cluster_out.empty()) {
     try {
@@ -128,6 +118,16 @@ void execute(Context& context, const DiagnoseArguments& arguments) {
                        "collectives of several sizes; or leave it out: the rest does not need them");
     }
     for (const std::string& warning : fitted->collectives.warnings) context.console.warn(warning);
+  }
+  for (const auto& notes : {known.job.notes, steps.missed(known.job.steps)})
+    for (const std::string& note : notes) context.console.print_stderr("note: " + note);
+  if (!arguments.profile_out.empty()) profile = median_profile(context, known, files);
+  ExpectedTimes expected;
+  if (!arguments.cluster.empty()) {
+    if (known.job.unit_sizes.empty())
+      throw InputError(argument("--cluster"), "this job has no gathers or reductions of units with known sizes",
+                       "Kineto traces of FSDP or ZeRO-3 on GPUs, by PyTorch 2.2 or later");
+    expected = expected_times(context, known.job, arguments.cluster);
   }
   std::string page, trace;
   if (!arguments.html.empty())
