@@ -95,6 +95,9 @@ std::optional<std::size_t> cheapest_of(const Comparison& comparison) {
 // The table of a group, followed by the costs of a training.
 ViewTable group_table() {
   ViewTable table = result_table("rows");
+  const auto after_interval = std::ranges::find(table.columns, title_of(column_of("ci95_s")), &ViewColumn::title) + 1;
+  table.columns.insert(after_interval, {title_of(column_of("over_best_s")), "{over_best_s} ± {over_best_ci95_s}", "",
+                                        "? may_be_chance"});
   const std::vector<ViewColumn> more = training_columns();
   table.columns.insert(table.columns.end(), more.begin(), more.end());
   return table;

@@ -46,7 +46,6 @@ ViewTable result_table(const std::string& rows) {
   const ViewColumn numbers[] = {
       quantity("{iteration_s}", "", "~ ties"),
       quantity("{ci95_s}"),
-      {title_of(column_of("over_best_s")), "{over_best_s} ± {over_best_ci95_s}", "", "? may_be_chance"},
       quantity("{exposed_comm_s}", "iteration_s"),
       quantity("{straggler_s:nonzero}", "iteration_s"),
       quantity("{bubble_s:nonzero}", "iteration_s"),

@@ -99,11 +99,11 @@ struct CodecFormula {
 struct CodecCosts {
   std::string name;  ///< of the file, without extension
   const Codec* codec = nullptr;
-  std::shared_ptr<const CodecFormula> formula;  ///< that of `codec`, if the file defines it
   std::string device;
   std::string_view origin;  ///< a name in codec_origins
   std::string source;
   CodecTime encode, decode;
+  std::shared_ptr<const CodecFormula> formula = {};  ///< that of `codec`, if the file defines it
 };
 
 /// Throws InputError.

@@ -54,6 +54,7 @@ TEST_CASE("every key of the fitted constants is in the document") {
   FittedJob fitted;
   fitted.collectives.algorithm = &find_algorithm("ring", {});
   fitted.launch = {5e-6, 4};
+  fitted.stragglers = {{1, 1.5}};
   fitted.sigma = {0.1, 2};
   const JsonValue json = diagnosis_json(diagnosis(), &fitted);
   CHECK(unresolved(fitted_job_view(), {json}) == std::vector<std::string>());

@@ -75,10 +75,12 @@ const char* const command_lines[] = {
     "--option pp=8 --option accumulate=8 --option schedule=interleaved",
     "compare --profile resnet50_a100_b256_bf16 --cluster h100x8-8x400gbps --workers 16 --strategies ddp,fsdp2,best",
     "sweep small.json",
+    "sweep seeded.json",
     "run --profile resnet50_k80_b16 --cluster k80-10gbe --workers 2 --strategy wfbp --jitter 5% --seeds 1:2",
     "compare --profile resnet50_k80_b16 --cluster k80-10gbe --workers 2 --strategies wfbp,s-sgd --jitter 5% --seeds "
     "1:2",
     "collective --cluster k80-10gbe --bytes 1MiB --seeds 1:2",
+    "collective --cluster k80-10gbe --collective ring,binary-tree --bytes 1MiB --seeds 1:2",
     "sweep mgwfbp_fig11 --table",
     "sweep gtopk_fig10 --table",
     "tune --profile resnet50_k80_b16 --cluster k80-10gbe --strategy ddp --budget 3",
@@ -127,6 +129,8 @@ const std::pair<const char*, const char*> files[] = {
     {"small.json", R"({"name": "small", "profiles": ["llama3-8b_h100_b1_bf16"],
 "clusters": ["h100x8-8x400gbps"], "workers": [64],
 "strategies": [{"name": "fsdp2", "pp": [1, 4], "accumulate": 8}, {"name": "ddp", "bucket_cap": ["25 MB", "50 MB"]}]})"},
+    {"seeded.json", R"({"name": "seeded", "profiles": ["resnet50_k80_b16"], "clusters": ["k80-10gbe"], "workers": [2],
+"jitter": 0.05, "seeds": "1:2", "strategies": ["wfbp", "ddp"]})"},
     {"placed.json", R"({"iterations": 5, "cluster": {"name": "fat-tree", "workers": 16, "network": {
 "alpha": "10 us", "gamma": "0 s/B", "fidelity": "fluid", "collective": "ring",
 "topology": {"kind": "fat-tree", "ports": 4, "oversubscription": 2, "link": {"latency": "1 us", "bandwidth": "10 Gbit/s"}}}},

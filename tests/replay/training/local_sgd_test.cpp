@@ -216,5 +216,5 @@ TEST_CASE("impossible rounds") {
   has({{"sync_every", "6"}, {"fragments", "3"}, {"delay", "2"}},
       "a delay of 2 steps, but a fragment is averaged every 2");
   has({{"sync_every", "8"}, {"fragments", "4"}}, "4 fragments of 3 units");
-  has({{"replica", "2"}}, "not supported yet");
+  has({{"replica", "2"}}, "replicas of several workers");
 }
