@@ -152,17 +152,18 @@ std::vector<std::string> schedule_texts() {
   return texts;
 }
 
-void run_a_collective(const std::shared_ptr<const CollectiveFile>& file) {
+void run_a_collective(const std::shared_ptr<const CollectiveFile>& file, std::int64_t workers) {
   if (file->algorithm.operation != CollectiveOp::AllReduce) return;
   Scenario scenario = small_scenario(two_layers(), "wfbp");
+  scenario.workers = workers;
   scenario.collective = file->name;
   scenario.collective_files.emplace(file->name, file);
   run(scenario);
 }
 
-void read_a_collective(const std::string& text) { run_a_collective(read_collective(Json::parse(text, here))); }
+void read_a_collective(const std::string& text) { run_a_collective(read_collective(Json::parse(text, here)), 4); }
 
-void read_an_xml(const std::string& text) { run_a_collective(read_msccl(text, here)); }
+void read_an_xml(const std::string& text) { run_a_collective(read_msccl(text, here), 2); }
 
 // An exchange of two, by whole steps and through scratch.
 std::vector<std::string> xmls() {

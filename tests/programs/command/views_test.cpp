@@ -130,7 +130,7 @@ const std::pair<const char*, const char*> files[] = {
 "clusters": ["h100x8-8x400gbps"], "workers": [64],
 "strategies": [{"name": "fsdp2", "pp": [1, 4], "accumulate": 8}, {"name": "ddp", "bucket_cap": ["25 MB", "50 MB"]}]})"},
     {"seeded.json", R"({"name": "seeded", "profiles": ["resnet50_k80_b16"], "clusters": ["k80-10gbe"], "workers": [2],
-"jitter": 0.05, "seeds": "1:2", "strategies": ["wfbp", "ddp"]})"},
+"jitter": ["5%"], "seeds": "1:2", "strategies": ["wfbp", "ddp"]})"},
     {"placed.json", R"({"iterations": 5, "cluster": {"name": "fat-tree", "workers": 16, "network": {
 "alpha": "10 us", "gamma": "0 s/B", "fidelity": "fluid", "collective": "ring",
 "topology": {"kind": "fat-tree", "ports": 4, "oversubscription": 2, "link": {"latency": "1 us", "bandwidth": "10 Gbit/s"}}}},
