@@ -159,7 +159,7 @@ class Outputs(unittest.TestCase):
                 self.refused("sweep", "s.json", "--out", name, option, says=f"{said}: ")
         tune = ("tune", *self.SCENARIO, "--strategy", "ddp", "--budget", "2", "--out")
         for name in ("o.csv", "hard.csv"):
-            self.refused(*tune, name, says=f"{name}: ")
+            self.refused(*tune, name, says=f"'{name}'")
         process.send_signal(signal.SIGCONT)
         self.assertEqual((bool(without_progress(process.communicate()[1])), process.returncode), (True, 0))
         self.assertEqual((self.folder / "hard.csv").read_text(encoding="utf-8").count("\n"), lines)
@@ -261,7 +261,7 @@ class Outputs(unittest.TestCase):
 
     def test_links_and_permissions_stay(self):
         (self.folder / "deep").mkdir()
-        (self.folder / "deep" / "real.svg").write_text("before", encoding="utf-8")
+        (self.folder / "deep" / "real.svg").write_text("<svg>before", encoding="utf-8")
         (self.folder / "deep" / "real.svg").chmod(0o640)
         (self.folder / "t.svg").symlink_to("deep/real.svg")
         (self.folder / "t.svg.partial").write_text("the user's own", encoding="utf-8")

@@ -201,6 +201,8 @@ constexpr FileKey cluster_keys[] = {
     {"bandwidth", "rate of a link, or of a node's port; or give beta, the time to send a byte",
      R"("network": {"alpha": "5 us", "bandwidth": "50 GB/s"})"},
     {"beta", "time to send a byte; or bandwidth, 1 / beta", R"("network": {"alpha": "5 us", "beta": "0.02 ns/B"})"},
+    {"changes", "flags that `topology --cluster-out` saved, applied in turn",
+     R"("changes": [{"bandwidth": "x2", "rails": "4"}])"},
     {"channels", "number of NCCL channels; by default as many as its model gives the GPU",
      R"("network": {"nccl": {"gpu": "h100", "channels": 16}})"},
     {"cpu", "processor of a node, for NCCL: intel or amd", R"("network": {"nccl": {"gpu": "h100", "cpu": "amd"}})"},

@@ -74,8 +74,8 @@ class Export(Case):
         for profile in self.PROFILES:
             for form, lacking in (("chakra", []), ("chakra-json", []), ("csv", ["--batch", 8])):
                 with self.subTest(profile=profile, format=form):
-                    self.works("export", "--to", form, "--profile", profile, "--out", "file")
-                    back, _ = self.imported("file", *lacking)
+                    self.works("export", "--to", form, "--profile", profile, "--out", form)
+                    back, _ = self.imported(form, *lacking)
                     if form.startswith("chakra"):  # whole
                         self.assertEqual(self.iteration("trace.json", "wfbp"), self.iteration(profile, "wfbp"))
                     else:  # a tensor for each layer, so not in as many pieces; all merged, the same

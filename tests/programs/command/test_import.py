@@ -273,8 +273,11 @@ class BadInput(Import):
 
     def test_nothing_replaces_what_was_there(self):
         (self.folder / "trace.json").write_text("mine", encoding="utf-8")
-        self.refused("^graph: ", self.write("graph", TABLE.replace("1250", "-1250")), "--batch", "1")
+        self.refused("--out: 'trace.json' exists", self.write("graph", TABLE), "--batch", "1")
         self.assertEqual((self.folder / "trace.json").read_text(encoding="utf-8"), "mine")
+        (self.folder / "trace.json").write_text('{"origin": "imported"}', encoding="utf-8")
+        self.refused("^graph: ", self.write("graph", TABLE.replace("1250", "-1250")), "--batch", "1")
+        self.assertEqual((self.folder / "trace.json").read_text(encoding="utf-8"), '{"origin": "imported"}')
 
     def test_listed(self):
         listed = self.run_program("list", "importers").stdout
