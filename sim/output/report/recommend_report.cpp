@@ -251,7 +251,7 @@ View make_recommend_view() {
                "{compressed/uncompressed} {compressed/uncompressed_iteration_s} without."},
   }};
   add_advice(view, "offered", "Of maintained frameworks, run ");
-  add_advice(view, "best", "Run ", "[. Within the tie: {KEY/ties}]");
+  add_advice(view, "best", "Run ", "[. Within the tie: {KEY/ties}]" + crowded_text("KEY/crowded"));
   view.parts.push_back(ViewText{"The settings of the other rows: --json."});
   return view;
 }

@@ -165,6 +165,12 @@ JsonValue verdicts_of(const std::vector<Outcome>& outcomes, const WinningRule& r
   return verdicts;
 }
 
+std::string crowded_text(std::string_view key) {
+  return fmt::format(
+      "[. {{{0}/name}} takes {{{0}/times:portion}} of that time, but leaves less memory free than --headroom asks for]",
+      key);
+}
+
 std::string doubt_text(std::string_view key) {
   return fmt::format(
       "[ If collectives among {{{0}/nodes}} nodes reach {{{0}/bandwidth_share:portion}} of this bandwidth, "
@@ -181,11 +187,8 @@ const View& verdict_view() {
               std::string(
                   "Run {winner}[ on {workers} workers][ in {fidelity}][ (of {group})]: [{iteration_s}][{samples_per_s} "
                   "samples/s][{batches_per_s} micro-batches/s][ ({above_bound_share} above its lower bound)][; "
-                  "{fastest/name} is faster, but less simple to run or short of memory][. Within the tie: {ties}][. "
-                  "{crowded/name} takes {crowded/times:portion} of that time, but leaves less memory free than "
-                  "--headroom asks for][. "
-                  "Next: {next/name}, {next/times:longer}].") +
-              doubt_text("doubt"),
+                  "{fastest/name} is faster, but less simple to run or short of memory][. Within the tie: {ties}]") +
+              crowded_text("crowded") + "[. Next: {next/name}, {next/times:longer}]." + doubt_text("doubt"),
           .most = 8},
       ViewList{.items = "races",
                .text = "Nothing fits into memory[ on {workers} workers][ in {fidelity}][ (of {group})].",

@@ -63,6 +63,9 @@ JsonValue verdict_of(const std::vector<Racer>& ranked, std::size_t tied, bool pe
 JsonValue verdicts_of(const std::vector<Outcome>& outcomes, const WinningRule& rule,
                       const std::vector<OutcomeGroup>& groups);
 
+/// The sentence on a faster racer that leaves too little memory free, given the key of its JSON.
+std::string crowded_text(std::string_view key);
+
 /// The sentence on a doubt, given the key of its JSON.
 std::string doubt_text(std::string_view key);
 

@@ -58,7 +58,7 @@ void execute(Context& context, const TopologyArguments& arguments) {
   require_separate(context.files(),
                    {{"--dot", arguments.dot, false, "node [shape=box]"},
                     {"--plot", arguments.plot},
-                    {"--cluster-out", arguments.cluster_out}},
+                    {"--cluster-out", arguments.cluster_out, false, "\"network\""}},
                    {file_behind(context.files(), "topologies", arguments.cluster)});
   ScenarioArguments words;
   words.cluster = arguments.cluster;

@@ -165,8 +165,10 @@ bool is_added_to_rows(std::string_view key) {
 
 std::optional<Summary> paired_difference(const std::vector<double>& by_seed, const std::vector<double>& other) {
   if (by_seed.size() != other.size() || by_seed.size() < 2) return std::nullopt;
+  constexpr double femtosecond = 1e-15;  // below it there is only rounding
   std::vector<double> differences;
-  for (std::size_t i = 0; i < by_seed.size(); ++i) differences.push_back(by_seed[i] - other[i]);
+  for (std::size_t i = 0; i < by_seed.size(); ++i)
+    differences.push_back(std::round((by_seed[i] - other[i]) / femtosecond) * femtosecond);
   return summary_of(differences);
 }
 

@@ -96,7 +96,7 @@ class Outputs(program.Case):
         Path(self.folder, "times.csv").write_text("bytes,time_us\n8,1\n800000,5\n", encoding="utf-8")
         ops = "".join(f"0,{r},0,{op},0,{at},{us}\n" for r in (0, 1) for op, at, us in (("forward-compute", 0, 5), ("backward-compute", 5, 9)))
         Path(self.folder, "job.csv").write_text("step,dp,stage,op,seq,start_us,duration_us\n" + ops, encoding="utf-8")
-        commands = {"import": ["p.csv", "--batch", "1", "--out"], "calibrate": ["times.csv", "--workers", "4", "--cluster-out"], "diagnose": ["job.csv", "--html"],
+        commands = {"import": ["p.csv", "--batch", "1", "--out"], "calibrate": ["times.csv", "--workers", "4", "--cluster-out"], "diagnose": ["job.csv", "--html"], "topology": ["--cluster", "k80-10gbe", "--bandwidth", "x2", "--cluster-out"],
                     "export": [*words[:2], "--to", "csv", "--out"], "tune": [*words, "-s", "ddp", "--budget", "2", "--over", "bucket_cap=1MiB:2MiB", "--out"],
                     "estimate": ["--model", "llama3-8b", "--device", "h100", "--batch", "1", "--out"]}
         mine = "# A README\n"

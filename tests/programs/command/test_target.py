@@ -125,6 +125,7 @@ class Target(unittest.TestCase):
         vary = ["--vary", "network.bandwidth"]
         for words, place in ((["--target", "exposed"], "command line: --target"), (["--target", "exposed<5%"], "command line: --target"),
                              (["--target", "speed>1", *vary], "command line: --target"), (["--target", "iteration<5", *vary], "command line: --target"),
+                             (["--target", "exposed<5", *vary], "command line: --target"), (["--target", "efficiency>90", *vary], "command line: --target"),  # 500 %
                              (["--target", "tokens_per_s>1K", *vary], "command line: --target"),  # images
                              (vary, "command line: --vary"), (["--target", "exposed<5%", "--vary", "latency"], "command line: --vary"),
                              (["--target", "exposed<5%", "--vary", "network.bandwidth=1:2"], "command line: --vary"),

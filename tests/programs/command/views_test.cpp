@@ -76,6 +76,8 @@ const char* const command_lines[] = {
     "compare --profile resnet50_a100_b256_bf16 --cluster h100x8-8x400gbps --workers 16 --strategies ddp,fsdp2,best",
     "sweep small.json",
     "sweep seeded.json",
+    "recommend --profile llama3-8b_h100_b1_bf16 --cluster h100x8-8x400gbps --workers 64 --strategies fsdp2,megatron "
+    "--memory 85GB --budget 1",
     "run --profile resnet50_k80_b16 --cluster k80-10gbe --workers 2 --strategy wfbp --jitter 5% --seeds 1:2",
     "compare --profile resnet50_k80_b16 --cluster k80-10gbe --workers 2 --strategies wfbp,s-sgd --jitter 5% --seeds "
     "1:2",
