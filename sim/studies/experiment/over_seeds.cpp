@@ -1,6 +1,7 @@
 #include "sim/studies/experiment/over_seeds.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <set>
 #include <utility>

@@ -20,7 +20,7 @@ from program import listed, needs_program, run  # noqa: E402
 VALUES = {
     "bucket_cap": "10 MiB", "first_bucket": "2 MiB", "threshold": "10 MiB", "cycle": "2 ms", "partition": "2 MB", "credit": "8 MB", "release": "backward",
     "first_phase": "sequential", "second_phase": "random:3", "groups": "5", "stop": "0.1", "grouping": "even",
-    "density": "0.01", "bits": "4", "encode": "3 ms", "decode": "3 ms", "codec_stream": "side", "decode_at": "encode",
+    "density": "0.01", "bits": "4", "rank": "2", "encode": "3 ms", "decode": "3 ms", "codec_stream": "side", "decode_at": "encode",
     "sharing": "fair", "start": "ranks", "servers": "3", "server_hosts": "dedicated", "local": "true", "launch": "100 us", "launch_tensor": "100 us",
     "tree_bandwidth": "paper", "chunks": "4", "iterations": "7",
     "accumulate": "3", "global_batch": "1024", "zero": "1", "shard_group": "4", "barrier": "iteration", "update": "5 ms", "gradient_dtype": "bf16",
@@ -40,7 +40,7 @@ FLAT = ["--cluster", "flat.json"]
 SERVERS = ["--collective", "parameter-server"]
 TREES = ["--collective", "double-binary-tree"]
 NEEDS = {
-    "density": ["--codec", "topk"], "bits": ["--codec", "qsgd"], "encode": ["--codec", "fp16"], "decode": ["--codec", "fp16"],
+    "density": ["--codec", "topk"], "bits": ["--codec", "qsgd"], "rank": ["--codec", "powersgd"], "encode": ["--codec", "fp16"], "decode": ["--codec", "fp16"],
     "codec_stream": ["--codec", "fp16"], "decode_at": ["--codec", "fp16"], "start": ["--fidelity", "message", "--stragglers", "1:1.5"],
     "servers": FLAT + SERVERS, "server_hosts": FLAT + SERVERS, "local": SERVERS, "tree_bandwidth": FLAT + TREES, "chunks": [*TREES, "--fidelity", "fluid"],
     "iterations": ["--cluster", "jitter.json"],
