@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "sim/formats/configs/config_file.hpp"
 #include "sim/formats/configs/entries.hpp"
 

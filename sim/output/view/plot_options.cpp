@@ -168,9 +168,10 @@ void read_log(PlotOptions& options, const Json& value) {
 
 void read_limits(PlotLimits& limits, const Json& value) {
   std::vector<std::string> ends;
-  if (value.is_string())
-    for (const std::string_view end : split(value.text(), ":")) ends.emplace_back(end);
-  else if (value.is_array())
+  if (value.is_string()) {
+    const std::string text = value.text();
+    for (const std::string_view end : split(text, ":")) ends.emplace_back(end);
+  } else if (value.is_array())
     for (const Json& item : value.items()) ends.push_back(item.dump() == "null" ? "" : plain(item));
   if (ends.size() != 2) value.fail("is " + value.dump(), right_limits);
   const auto number = [&](const std::string& text) -> std::optional<double> {
