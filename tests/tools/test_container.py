@@ -21,7 +21,7 @@ from program import Case, ROOT, needs_program  # noqa: E402
 
 TEXT = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 FIRST, *_ = FOR_USERS = re.findall(r"^# docker run --rm (?:-v \S+ )?allreplay (.+)$", TEXT, re.M)
-# What a stand-in is asked, a line each; `cmake --build` makes the folder, as it does.
+# Replaces a tool: logs how it is called, one line per call, and makes the folder that `cmake --build` would make.
 STAND_IN = """#!/bin/sh
 echo "${0##*/} $*" >> "$ASKED"
 case "$*" in *--build*) mkdir -p build/release ;; esac

@@ -273,7 +273,7 @@ class Schemas(program.Case):
                 with self.subTest(f"{kind}: {key}"):
                     self.write("bad.json", changed(document, f"/{key}", REMOVE))
                     schema = read(kind)
-                    # Of one without jobs; of a codec that a file does not define.
+                    # The first variant of either schema: a sweep without jobs, and times of a built-in codec.
                     required = (schema["required"] if "required" in schema else []) + (schema["oneOf"][0]["required"] if kind in ("sweep", "codec") else [])
                     self.assertEqual(self.program(kind, "bad.json").returncode == 2, key in required)
 

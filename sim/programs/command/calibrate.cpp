@@ -261,9 +261,10 @@ void add_calibrate(CommandLine& app) {
   command.add_option("--format", arguments->format,
                      {.name = "FORMAT", .annotated = [] { return summaries(log_formats()); }},
                      "the log's format (recognised by default):");
-  command.add_option("--time", arguments->time, {.name = "TIME", .choices = "out-of-place,in-place,avg,min,max"},
-                     "the times to use: out-of-place or in-place (nccl-tests; the first), avg, min or max (osu, imb; avg), "
-                     "or the column's name (csv)");
+  command.add_option(
+      "--time", arguments->time, {.name = "TIME", .choices = "out-of-place,in-place,avg,min,max"},
+      "the times to use: out-of-place or in-place (nccl-tests; the first), avg, min or max (osu, imb; avg), "
+      "or the column's name (csv)");
   command.add_option("--from", arguments->from, values::size, "fit sizes from this one on, such as 64KiB");
   command.add_option("--to", arguments->to, values::size, "fit sizes up to this one");
   command.add_option("--gamma", arguments->gamma, {"TIME/B"},

@@ -223,8 +223,7 @@ class Unroller {
           {.queue = all_.lane(transfer.lane),
            .position = ranks[transfer.lane]++,
            .priority = transfer.priority,
-           .bytes =
-               compression_ ? WireBytes(compression_->wire_bytes(plan_.block_of(transfer))) : transfer.bytes,
+           .bytes = compression_ ? WireBytes(compression_->wire_bytes(plan_.block_of(transfer))) : transfer.bytes,
            .duration = multiplied(of_tensor, tensors[index]),
            .call_id = call_ids_.empty() ? 0 : call_ids_[index]});
     }

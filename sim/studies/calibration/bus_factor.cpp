@@ -15,18 +15,20 @@ double factor_without_own(double workers) { return (workers - 1) / workers; }
 double factor_of_all_reduce(double workers) { return 2 * factor_without_own(workers); }
 
 constexpr NcclTest nccl_test_rows[] = {
-    {"all_reduce_perf", true, false, factor_of_all_reduce},
-    {"all_gather_perf", false, false, factor_without_own},
-    {"reduce_scatter_perf", true, false, factor_without_own},
-    {"alltoall_perf", false, false, factor_without_own},
-    {"broadcast_perf", false, true, factor_one},
-    {"reduce_perf", true, true, factor_one},
-    {"sendrecv_perf", true, false, factor_one},
-    {"gather_perf", false, true, factor_without_own},
-    {"scatter_perf", false, true, factor_without_own},
+    {"all_reduce_perf", CollectiveOp::AllReduce, true, false, factor_of_all_reduce},
+    {"all_gather_perf", CollectiveOp::AllGather, false, false, factor_without_own},
+    {"reduce_scatter_perf", CollectiveOp::ReduceScatter, true, false, factor_without_own},
+    {"alltoall_perf", CollectiveOp::AllToAll, false, false, factor_without_own},
+    {"broadcast_perf", CollectiveOp::Broadcast, false, true, factor_one},
+    {"reduce_perf", std::nullopt, true, true, factor_one},
+    {"sendrecv_perf", CollectiveOp::Send, true, false, factor_one},
+    {"gather_perf", std::nullopt, false, true, factor_without_own},
+    {"scatter_perf", std::nullopt, false, true, factor_without_own},
 };
 
 }  // namespace
+
+std::span<const NcclTest> nccl_tests() { return nccl_test_rows; }
 
 const NcclTest* nccl_test_named(std::string_view program) {
   const auto* found = std::find_if(std::begin(nccl_test_rows), std::end(nccl_test_rows),

@@ -4,20 +4,25 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "sim/base/core/collective_op.hpp"
 #include "sim/base/core/units.hpp"
 
 namespace allreplay {
 
 struct NcclTest {
   std::string_view program;
-  bool reduces;  ///< redop is not "none"
-  bool rooted;   ///< root is not -1
+  std::optional<CollectiveOp> operation;  ///< none: its logs are not read
+  bool reduces;                           ///< redop is not "none"
+  bool rooted;                            ///< root is not -1
   double (*bus_factor)(double workers);
 };
+
+std::span<const NcclTest> nccl_tests();
 
 /// The test of that program, such as all_reduce_perf or all_reduce_perf_mpi; nullptr if it is unknown.
 const NcclTest* nccl_test_named(std::string_view program);

@@ -19,14 +19,18 @@ namespace allreplay {
 
 namespace {
 
-constexpr Benchmark nccl_benchmarks[] = {{"all_reduce_perf", CollectiveOp::AllReduce},
-                                         {"all_gather_perf", CollectiveOp::AllGather},
-                                         {"reduce_scatter_perf", CollectiveOp::ReduceScatter},
-                                         {"broadcast_perf", CollectiveOp::Broadcast},
-                                         {"alltoall_perf", CollectiveOp::AllToAll},
-                                         {"sendrecv_perf", CollectiveOp::Send}};
 constexpr std::size_t block_columns = 3;  // time, algbw, busbw; then #wrong, or error before NCCL 2.13's tests
 constexpr std::array<std::string_view, 2> blocks = {"out-of-place", "in-place"};
+
+std::span<const Benchmark> nccl_benchmarks() {
+  static const std::vector<Benchmark> known = [] {
+    std::vector<Benchmark> all;
+    for (const NcclTest& test : nccl_tests())
+      if (test.operation) all.push_back({test.program, *test.operation});
+    return all;
+  }();
+  return known;
+}
 
 bool is_name_character(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.';
@@ -263,20 +267,17 @@ void set_benchmark_by_rates(MeasurementLog& log, const BusFactor& factor, const 
   const std::string all = programs_of(tests);
   const SourceLocation here{log.file, ""};
   const auto set = [&](const NcclTest& test) {
-    set_benchmark(log, test.program, nccl_benchmarks, here);
+    set_benchmark(log, test.program, nccl_benchmarks(), here);
     log.benchmark += factor.is_known() ? ", by its busbw" : ", by request";
   };
   if (tests.size() == 1) return set(*tests[0]);
-  for (const Benchmark& one : nccl_benchmarks)
-    if (const auto found =
-            std::find_if(tests.begin(), tests.end(), [&](const NcclTest* test) { return test->program == one.word; });
-        found != tests.end() && request.asks_for(one.operation))
-      return set(**found);
+  for (const NcclTest* test : tests)
+    if (test->operation && request.asks_for(*test->operation)) return set(*test);
   const std::string why = factor.is_known() ? fmt::format(": busbw is {:.4g} algbw", factor.value()) : "";
   if (request.operation && factor.is_known())
     throw InputError(request.place_of_operation,
                      fmt::format("{} is not what the log was taken with{}", to_string(*request.operation), why), all);
-  if (tests.front()->program != nccl_benchmarks[0].word)
+  if (tests.front()->operation != CollectiveOp::AllReduce)
     throw InputError(here, fmt::format("is of {}, and does not say of which{}", all, why),
                      fmt::format("{} with its operation", request.place_of_operation.path));
   if (!factor.is_known()) return;
@@ -305,7 +306,7 @@ void read_nccl_tests(std::string_view text, const LogRequest& request, Measureme
     for (const std::string_view word : words) {
       const std::string_view program = word.substr(word.rfind('/') + 1);  // npos + 1 is 0
       if (program.ends_with("_perf") || program.ends_with("_perf_mpi"))
-        set_benchmark(log, program, nccl_benchmarks, place);
+        set_benchmark(log, program, nccl_benchmarks(), place);
     }
     if (const auto found = header_of(words)) header = found;
     if (!header || !looks_like_row(content)) continue;

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/base/core/text.hpp"
 #include "sim/base/core/units.hpp"
 #include "sim/replay/training/collective_choice.hpp"
 
@@ -20,9 +21,7 @@ std::vector<std::uint64_t> parse_seeds(std::string_view text, const SourceLocati
   };
   std::vector<std::uint64_t> seeds;
   std::set<std::int64_t> known;
-  for (std::size_t start = 0; start <= text.size();) {
-    const std::size_t end = std::min(text.find(',', start), text.size());
-    const std::string_view some = text.substr(start, end - start);
+  for (const std::string_view some : split(text, ",")) {
     const std::size_t colon = some.find(':');
     const std::int64_t from = seed_in(some.substr(0, colon)),
                        to = colon == std::string_view::npos ? from : seed_in(some.substr(colon + 1));
@@ -33,7 +32,6 @@ std::vector<std::uint64_t> parse_seeds(std::string_view text, const SourceLocati
       if (seeds.size() == most) throw InputError(place, fmt::format("more than {} seeds", most), "fewer, such as 1:20");
       seeds.push_back(static_cast<std::uint64_t>(seed));
     }
-    start = end + 1;
   }
   return seeds;
 }

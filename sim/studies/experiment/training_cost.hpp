@@ -51,8 +51,8 @@ double parse_amount(std::string_view text, std::string_view unit, const SourceLo
 /// Parses "2.5/h" or "2.5", for every cluster, or "a=2.5/h,b=1.2/h". Throws InputError.
 std::vector<GpuPrice> parse_prices(std::string_view text, const SourceLocation& place);
 
-/// Throws InputError if a profile does not say how many tokens or samples an iteration has, or if a price is that of none
-/// of the clusters.
+/// Throws InputError if a profile does not say how many tokens or samples an iteration has, or if a price is that of
+/// none of the clusters.
 void require_countable(const Training& training, std::span<const Scenario> scenarios);
 
 /// Returns the cost of the outcome's training if the part `useful` of its throughput is left. REQUIRES: is_asked(),

@@ -52,8 +52,8 @@ NamedValues options_in_effect(const Scenario& scenario, const CollectiveChoice& 
   else
     for (const std::string_view name : options_of(choice)) append(name);
   if (scenario.codec)
-    for (const std::string_view name :
-         {scenario.codec->codec->options[0], scenario.codec->codec->options[1], "encode"sv, "decode"sv, "codec_stream"sv, "decode_at"sv})
+    for (const std::string_view name : {scenario.codec->codec->options[0], scenario.codec->codec->options[1],
+                                        "encode"sv, "decode"sv, "codec_stream"sv, "decode_at"sv})
       append(name);
   if (scenario.given && !scenario.given->listed.empty()) values.emplace_back("plan", scenario.given->listed);
   if (scenario.stragglers.jitter) append("iterations");

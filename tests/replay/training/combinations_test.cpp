@@ -42,7 +42,8 @@ bool runs(const Scenario& scenario) {
 }  // namespace
 
 // A shard group of one worker once crashed with start=ranks, since a collective among one sends nothing.
-TEST_CASE("every strategy runs or is refused at each ZeRO stage, in each fidelity, start, shard group and accumulation") {
+TEST_CASE(
+    "every strategy runs or is refused at each ZeRO stage, in each fidelity, start, shard group and accumulation") {
   const SourceLocation place{"test", ""};
   int ran = 0, refused = 0;
   for (const Strategy& strategy : strategies())
@@ -52,8 +53,8 @@ TEST_CASE("every strategy runs or is refused at each ZeRO stage, in each fidelit
         for (const char* group : {"", "1", "2", "4"})
           for (const char* start : {"together", "ranks"})
             for (const char* accumulate : {"1", "2"}) {
-              INFO(strategy.name << ' ' << fidelity << " zero=" << zero << " shard_group=" << group << " start=" << start
-                                 << " accumulate=" << accumulate);
+              INFO(strategy.name << ' ' << fidelity << " zero=" << zero << " shard_group=" << group
+                                 << " start=" << start << " accumulate=" << accumulate);
               Scenario scenario = base;
               if (*zero) scenario.options.set("zero", zero, place);
               if (*group) scenario.options.set("shard_group", group, place);
