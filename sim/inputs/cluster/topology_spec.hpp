@@ -22,6 +22,8 @@ enum class TopologyKind : std::uint8_t { Star, Ring, Torus, DoubleBinaryTree, Fa
 struct LinkSpec {
   double latency = 0;    ///< seconds
   double bandwidth = 0;  ///< bytes per second
+
+  bool operator==(const LinkSpec&) const = default;
 };
 
 /// A link of a graph topology. Nodes are numbered: hosts first, then switches.
@@ -29,6 +31,8 @@ struct GraphLink {
   std::int64_t a = 0;
   std::int64_t b = 0;
   LinkSpec link;
+
+  bool operator==(const GraphLink&) const = default;
 };
 
 /// One entry of "links": changes one link of the topology.
@@ -38,6 +42,8 @@ struct LinkChange {
   std::optional<double> bandwidth;
   bool down = false;
   SourceLocation place;
+
+  bool operator==(const LinkChange&) const = default;
 };
 
 struct TopologySpec {
@@ -76,6 +82,8 @@ struct TopologySpec {
   double uplink_bandwidth() const {
     return static_cast<double>(hosts_per_leaf) * link.bandwidth / (oversubscription * static_cast<double>(spines));
   }
+
+  bool operator==(const TopologySpec&) const = default;
 };
 
 /// Reads the value of "topology" in a cluster file. Throws InputError.
