@@ -135,6 +135,13 @@ void add_races(const SweepResult& result, JsonValue& document) {
     for (const auto& [series, count] : sorted) document["wins"].push_back({{"series", series}, {"groups", count}});
 }
 
+// True if the sweep has seeds, and no row differs among them.
+bool is_without_chance(const SweepResult& result) {
+  const auto column = static_cast<std::size_t>(std::ranges::find(result.columns, "sd_s") - result.columns.begin());
+  return column < result.columns.size() &&
+         std::ranges::all_of(result.rows, [&](const ResultRow& row) { return row.cells[column] == "0"; });
+}
+
 }  // namespace
 
 JsonValue sweep_document(const SweepResult& result, bool with_rows) {
@@ -154,6 +161,7 @@ JsonValue sweep_document(const SweepResult& result, bool with_rows) {
   document["groups"] = result.groups.size();
   add_races(result, document);
   add_notes_on_marks(document["notes"], document["rows"], result.rule);
+  if (is_without_chance(result)) document["notes"].push_back({{"note", "nothing random"}});
   append(document["notes"], notes_on_origins(origin_by_profile));
   return document;
 }

@@ -96,13 +96,13 @@ std::optional<Doubt> doubt_on(const Scenario& scenario, const WinningRule& rule)
 
 namespace {
 
-// Adds the racer that is faster than the winner, beyond the tie, with less bandwidth between nodes; none: nothing.
+// Adds the racer that is faster than the winner, beyond the tie, only with less bandwidth between nodes; none: nothing.
 void add_doubt(const std::vector<Racer>& ranked, const Doubt& doubt, JsonValue& json) {
   const Racer& winner = ranked.front();
   const Racer* first = &winner;
   for (const Racer& one : ranked)
-    if (one.fits && one.doubted_equal_work_s && first->doubted_equal_work_s &&
-        *one.doubted_equal_work_s < *first->doubted_equal_work_s)
+    if (one.fits && one.equal_work_s * (1 + doubt.tie) >= winner.equal_work_s && one.doubted_equal_work_s &&
+        first->doubted_equal_work_s && *one.doubted_equal_work_s < *first->doubted_equal_work_s)
       first = &one;
   if (first == &winner) return;
   const double times = *winner.doubted_equal_work_s / *first->doubted_equal_work_s;

@@ -34,8 +34,7 @@ PlotOptions plot_options_of(const Files& files, const PlotArguments& arguments) 
   for (const std::string& change : arguments.changes) read_plot_option(options, change, argument("--set"));
   for (const PlotKey& key : plot_keys())
     if (const auto values = arguments.keys.find(key.name); values != arguments.keys.end())
-      for (const std::string& value : values->second)
-        read_plot_option(options, fmt::format("{}={}", key.name, value), argument(option_of(key)));
+      for (const std::string& value : values->second) read_plot_option(options, key, value, argument(option_of(key)));
   if (!arguments.kind.empty())
     options.kinds = {find_by_name(plot_kinds(), arguments.kind, argument("--kind"), "unknown kind '{}'").value};
   return options;

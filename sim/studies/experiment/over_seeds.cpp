@@ -17,6 +17,8 @@ namespace allreplay {
 std::vector<std::uint64_t> parse_seeds(std::string_view text, const SourceLocation& place) {
   constexpr std::size_t most = 10'000;
   const auto seed_in = [&](std::string_view one) {
+    if (one.empty() || one.find_first_not_of("0123456789") != std::string_view::npos)
+      throw InputError(place, fmt::format("'{}' is no seed", one), "whole numbers and ranges: 1:20, or 3,5,10:12");
     return parse_integer(one, 0, std::numeric_limits<std::int64_t>::max() - 1, place);
   };
   std::vector<std::uint64_t> seeds;

@@ -9,6 +9,7 @@ import io
 import json
 import math
 import pathlib
+import re
 import statistics
 import sys
 import tempfile
@@ -84,13 +85,38 @@ class Seeds(unittest.TestCase):
         self.assertIn("small differences may be chance", output("compare", *words[:-2], "--strategies", "ddp,fsdp2", env=WIDE))
 
     def test_nothing_random(self):
-        calm = self.write("calm.json", {key: CLUSTER[key] for key in ("name", "workers", "network")})
+        calm = self.write("calm.json", {"name": "calm", **{key: CLUSTER[key] for key in ("workers", "network")}})
         text = output("compare", *PROFILE, "--cluster", calm, "--strategies", "ddp,wfbp", "--seeds", "1:20", env=WIDE)
         self.assertEqual(text.count("nothing is random here: all seeds give one number"), 1)
         row = json.loads(output("run", *PROFILE, "--cluster", calm, "--strategy", "ddp", "--seeds", "1:20", "--json"))
         self.assertEqual((row["seeds"], row["sd_s"], row["ci95_s"], row["p95_s"]), (20, 0, 0, row["iteration_s"]))
         text = output("collective", "--cluster", "fat-tree-4", "--bytes", "1MiB", "--seeds", "1:3", env=WIDE)
         self.assertIn("nothing is random here", text)
+        for clusters, notes in (([calm, self.cluster], 0), ([calm], 1)):
+            sweep = self.write("calm_sweep.json", {"profiles": ["resnet50_v100_b32"], "clusters": clusters, "strategies": ["ddp"], "seeds": "1:3"})
+            self.assertEqual(output("sweep", sweep, "--out", pathlib.Path(self.folder.name, f"calm{notes}.csv"), env=WIDE).count("nothing is random here"), notes)
+
+    def test_pictures(self):
+        """`compare --plot`: the line at a bar's end is the confidence interval, in pixels that the bar itself tells; boxes and bands
+        of a sweep come from its statistics."""
+        words = ["compare", *PROFILE, "--cluster", self.cluster, "--strategies", "ddp,fsdp2"]
+        picture = pathlib.Path(self.folder.name, "bars.svg")
+        output(*words, "--seeds", "1", "--plot", picture)
+        self.assertNotIn('class="error"', picture.read_text(encoding="utf-8"))
+        rows = sorted(json.loads(output(*words, "--seeds", "1:5", "--json", "--plot", picture)), key=lambda row: row["iteration_s"])
+        svg = picture.read_text(encoding="utf-8")
+        lines = re.findall(r'points="([\d.]+),([\d.]+) ([\d.]+),\2" class="error"', svg)[::2]  # each has a white one behind it
+        parts = [(float(x), float(width)) for x, width in re.findall(r'<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)" height="[\d.]+" class="part"', svg)]
+        start = min(x for x, _ in parts)
+        for row, (low, _, high) in zip(rows, lines, strict=True):
+            middle, half = (float(low) + float(high)) / 2, (float(high) - float(low)) / 2
+            self.assertAlmostEqual(half / (middle - start), row["ci95_s"] / row["iteration_s"], delta=0.001)
+        sweep = self.write("boxes.json", {"profiles": ["resnet50_v100_b32"], "clusters": [self.cluster], "strategies": ["ddp", "wfbp"], "workers": [2, 4], "seeds": "1:5"})
+        out = pathlib.Path(self.folder.name, "boxes.csv")
+        output("sweep", sweep, "--out", out)
+        for words, shape, count in ((("--kind", "boxes"), 'class="box"', 4), (("--kind", "lines", "--band", "p25_s,p75_s"), 'class="band"', 2)):
+            output("plot", out, *words, "--out", picture)
+            self.assertEqual(picture.read_text(encoding="utf-8").count(shape), count)
 
     def test_collective(self):
         words = ["collective", "--cluster", "fat-tree-4", "--collective", "halving-doubling", "--fidelity", "fluid", "--bytes", "16MiB", "--json"]
