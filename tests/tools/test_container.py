@@ -100,7 +100,7 @@ class Steps(Case):
         run = next(words for name, words in self.stages()[1] if name == "RUN")
         self.assertEqual([Path(word).name for word in copied], [Path(word).name for word in run.split() if word.startswith("/tmp/") and word != "/tmp/*.deb"])
         for pattern in copied:
-            self.assertEqual(len(fnmatch.filter([f"{name}_2.0.0_amd64.deb" for name in packed], Path(pattern).name)), 1, pattern)
+            self.assertEqual(len(fnmatch.filter([f"{name}_3.0.0_amd64.deb" for name in packed], Path(pattern).name)), 1, pattern)
         self.assertIn("fonts-dejavu-core", run.split())
 
 
