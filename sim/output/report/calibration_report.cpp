@@ -70,14 +70,12 @@ const View& calibration_view() {
       ViewText{
           "{file}: {format}[ ({benchmark:nonzero})], {time} times, {rows} rows from {from:exact} to {to:exact}, read "
           "as {collective} among {workers} workers[, {option}]"},
-      ViewText{},
       ViewFacts{{{"a, start-up of the collective", "{a:time} (standard error {a_error:time})"},
                  {"b, its time per byte", "{b:per_byte} (standard error {b_error:per_byte})"},
                  {"alpha, start-up of a message", "{alpha:time}"},
                  {"beta, its time per byte", "{beta:per_byte}"},
                  {"gamma, reduction of a byte", "{gamma:per_byte}"},
                  {"bus bandwidth", "{busbw_GBps:2} GB/s at {to:exact}"}}},
-      ViewText{},
       ViewTable{"errors",
                 {{"sizes from", "{from:exact}"},
                  {"to", "{to:exact}"},
@@ -86,7 +84,6 @@ const View& calibration_view() {
                  {"worst", "{line_worst:percent}"},
                  {"table: median error", "{table_median:percent}"},
                  {"worst", "{table_worst:percent}"}}},
-      ViewText{},
       ViewTable{.rows = "pieces",
                 .columns = {{"piece from", "{from:exact}"},
                             {"to", "{to:exact}"},
@@ -94,7 +91,6 @@ const View& calibration_view() {
                             {"a", "{a:time}"},
                             {"b", "{b:per_byte}"}},
                 .when = "better=table"},
-      ViewText{},
       ViewText{"A line fits: no range of sizes departs from it by more than the noise ({noise:percent} of a time).",
                "better=line"},
       ViewText{"A table fits better: its median error is {overall/table_median:percent}, that of a line "

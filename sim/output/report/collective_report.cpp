@@ -85,7 +85,6 @@ const View& collective_heading_view() {
 const View& collective_view() {
   static const View view{{
       &collective_heading_view(),
-      ViewText{},
       ViewTable{"rows",
                 {{"bytes", "{bytes:0}"},
                  quantity("{time_s}"),
@@ -95,7 +94,6 @@ const View& collective_view() {
                  quantity("{busbw_GBps:4}"),
                  {"algorithm", "{algorithm}"},
                  {"protocol", "{protocol}"}}},
-      ViewText{},
       ViewNotes{},
   }};
   return view;
@@ -187,7 +185,6 @@ const View& collectives_heading_view() {
 const View& collectives_view() {
   static const View view{{
       &collectives_heading_view(),
-      ViewText{},
       ViewTable{.rows = "rows",
                 .columns = {{"cluster", "{cluster}"},
                             {"workers", "{workers}"},
@@ -201,7 +198,6 @@ const View& collectives_view() {
                             {"algorithm", "{algorithm}"},
                             {"protocol", "{protocol}"}},
                 .keys = 5},
-      ViewText{},
       ViewList{.items = "leaders", .text = "Fastest from {from:exact} to {to:exact}: {name}.", .most = 12},
   }};
   return view;

@@ -242,7 +242,6 @@ const View& suspect_view() {
 const View& sharded_view() {
   static const View view{{
       ViewTable{"what_ifs", {{"if", "{what}"}, {"a step takes", "{step_s}"}, {"saved", "{saved_share}"}}},
-      ViewText{},
       ViewTable{"most_exposed",
                 {{"unit", "{unit}"},
                  {"name", "{name}"},
@@ -340,25 +339,19 @@ const View& diagnosis_view() {
       ViewText{
           "Last to arrive at collectives: {latest/worker}. The ranks wait for it, {latest/waited_for_s} per step."},
       ViewEach{"findings", &suspect_view()},
-      ViewText{},
       ViewNotes{},
-      ViewText{},
       ViewTable{"kinds",
                 {{"kind", "{kind}"},
                  {"slowdown", "{slowdown:3}"},
                  {"of the waste", "{waste_share}"},
                  {"of the critical path", "{critical_share}"}}},
-      ViewText{},
       ViewTable{"stage_rows",
                 {{"stage", "{stage}"},
                  {"slowdown", "{slowdown:3}"},
                  {"a forward op", "{forward_s}"},
                  {"a backward op", "{backward_s}", "a forward op"}}},
-      ViewText{},
       ViewTable{"slowest_workers", {{"slowest workers", "{worker}"}, {"slowdown", "{slowdown:3}"}}},
-      ViewText{},
       &sharded_view(),
-      ViewText{},
       ViewText{"Slowdown: how much longer than the ideal one a step is if only these ops take their measured time; a "
                "worker's is the lesser of its replica's and its stage's. Of the waste: the share that disappears if "
                "they take the usual time. A forward or backward op: the mean of a stage's, of which a step has one for "

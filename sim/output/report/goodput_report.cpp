@@ -59,7 +59,6 @@ const View& goodput_view() {
           {"useful, expected", "{goodput/useful_fraction:percent}"},
           {"useful, simulated", "{goodput/simulated_fraction:percent}[, elastic {goodput/elastic_fraction:percent}]"},
       }},
-      ViewText{},
       ViewText{"{goodput/useful_share} of the time is useful[: {goodput/useful_samples_per_s} of "
                "{goodput/undisturbed_samples_per_s} samples/s]."},
       ViewText{"note: no effect, since without a number of spares a node is always available: "
@@ -69,8 +68,7 @@ const View& goodput_view() {
 }
 
 const View& goodput_of_run_view() {
-  static const View view{{ViewText{"{title}, {strategy}: an iteration takes {iteration_s}"}, ViewText{},
-                          &goodput_view(),
+  static const View view{{ViewText{"{title}, {strategy}: an iteration takes {iteration_s}"}, &goodput_view(),
                           ViewText{"With failures the training takes " + training_text("goodput/") +
                                    "; without, {training_s:long}[ and ${cost_usd:grouped}]."},
                           ViewNotes{}}};

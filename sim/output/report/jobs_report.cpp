@@ -169,16 +169,11 @@ const View& jobs_view() {
   static const View of_a_job{{ViewText{"{name}:", "goodput"}, &goodput_view()}};
   static const View view{{
       ViewText{"jobs on {cluster}, {fidelity}"},
-      ViewText{},
       table_of_jobs,
-      ViewText{},
       table_of_links,
-      ViewText{},
       table_of_places,
-      ViewText{},
       facts_of_all,
       ViewEach{"jobs", &of_a_job},
-      ViewText{},
       ViewNotes{},
       ViewList{"unmeasured_events", "note: event {event} is outside the measured time of {jobs}", "jobs"},
       ViewList{"unmeasured_events", "note: event {event}: no worker of a job is placed there", "!jobs"},

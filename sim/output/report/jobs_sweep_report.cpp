@@ -104,7 +104,7 @@ const View& jobs_sweep_table_view() {
     for (const ViewColumn& column : {quantity("{alone_s}"), ViewColumn{"together", "{iteration_s}"},
                                      quantity("{p99_s}"), quantity("{exposed_comm_s}"), quantity("{slowdown:3}")})
       table.columns.push_back(column);
-    return View{{ViewText{"{same}", "same"}, ViewText{}, std::move(table)}};
+    return View{{ViewText{"{same}", "same"}, std::move(table)}};
   }();
   return view;
 }

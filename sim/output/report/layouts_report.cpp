@@ -178,7 +178,6 @@ const View& layouts_view() {
       ViewList{"skipped", "skipped {.}"},
       ViewText{"all rows: {strategy}"},
       ViewText{"all rows: recompute {recompute}"},
-      ViewText{},
       ViewTable{"rows",
                 {{"", "{rank}"},
                  {"pp", "{layout/pp}"},
@@ -197,12 +196,10 @@ const View& layouts_view() {
                  {"sends", "{sends_share}"},
                  {"in layers", "{in_layers_share}"},
                  quantity("{memory_bytes}", "", "! !fits|* tight")}},
-      ViewText{},
       ViewText{
           "Parts of the iteration: ranks waiting for each other (bubble), for slow workers (slow), exposed gradients "
           "and sends, collectives inside layers; batch: micro-batches x samples."},
       ViewNotes{},
-      ViewText{},
       &verdict_view(),
       ViewText{"The training in the first row: " + training_text("rows/0/") + "."},
       ViewList{"frameworks", "{framework}, {iteration_s}: {settings}"},

@@ -84,7 +84,6 @@ JsonValue levels_json(const LevelOutcome& outcome) {
 const View& levels_view() {
   static const View view{{
       ViewText{"{collective}; workers of a node: {node_workers}, its ports: {rails}; median errors"},
-      ViewText{},
       ViewTable{"logs",
                 {{"workers", "{workers}"},
                  {"nodes", "{nodes}"},
@@ -94,7 +93,6 @@ const View& levels_view() {
                  {"levels", "{levels_median:percent}"},
                  {"levels: worst", "{levels_worst:percent}"},
                  {"log", "{file}"}}},
-      ViewText{},
       ViewTable{"node network",
                 {{"level", "{level}"},
                  {"alpha", "{alpha:time}"},
@@ -106,9 +104,7 @@ const View& levels_view() {
                  {"rendezvous", "{rendezvous_s}"},
                  {"LL128", "{ll128}"},
                  {"two-node tree", "{two_node_tree}"}}},
-      ViewText{},
       ViewTable{"network/by_nodes", {{"nodes", "{nodes}"}, {"bandwidth of a port", "{bandwidth_GBps}"}}},
-      ViewText{},
       ViewText{"`--cluster-out FILE` writes tables by number of workers: {why}.", "written=tables"},
       ViewText{"`--cluster-out FILE` writes the constants of both levels.", "written=levels"},
       ViewText{"`--cluster-out FILE` writes the factors of NCCL's model.", "written=nccl"},

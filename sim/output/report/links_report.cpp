@@ -49,7 +49,6 @@ JsonValue links_document(const LinkUsage& usage) {
 const View& links_view() {
   static const View view{{
       ViewText{"routing: {routing_in_words}"},
-      ViewText{},
       ViewTable{"kinds",
                 {{"links", "{links}"},
                  {"number", "{number}"},
@@ -58,7 +57,6 @@ const View& links_view() {
                  {"mean use", "{mean_use:percent}"},
                  {"busiest", "{busiest_use:percent}"},
                  {"it carries", "{busiest_bytes}"}}},
-      ViewText{},
       ViewTable{"hottest",
                 {{"hottest", "{link}"},
                  {"use", "{use:percent}"},

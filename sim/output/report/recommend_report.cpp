@@ -222,7 +222,6 @@ View make_recommend_view() {
       ViewText{"{title}"},
       ViewText{"a micro-batch: forward {forward_s}, backward {backward_s}, {gradient_bytes} of gradients in {tensors} "
                "tensors"},
-      ViewText{},
       with_training({"rows",
                      {{"", "{rank}"},
                       {"strategy", "{name}"},
@@ -234,9 +233,7 @@ View make_recommend_view() {
                       quantity("{memory_bytes}", "", "! !fits|* tight"),
                       {"bound by", "{bound_by}"}},
                      2}),
-      ViewText{},
       ViewNotes{},
-      ViewText{},
       ViewText{"{best/winner} takes {best/iteration_s}: {computing_s} of computation, {exposed_s} beyond it "
                "({rows/0/exposed_by:times})."},
       ViewText{"Computation takes {compute_s}, sending all gradients {all_gradients_s}: without sharding at most "
@@ -308,15 +305,12 @@ JsonValue scaling_document(const std::vector<std::vector<Advice>>& sizes, double
 const View& scaling_view() {
   static const View view{{
       ViewText{"{title}"},
-      ViewText{},
       ViewTable{"strategies",
                 {{"strategy", "{name}"},
                  {"eff. at the smallest size", "{smallest_efficiency}"},
                  {"eff. at the largest size", "{largest_efficiency}"},
                  {"at least {line_share:percent} up to", "{reached_until}"}}},
-      ViewText{},
       ViewNotes{},
-      ViewText{},
       ViewText{"What to run, of maintained frameworks if there is one:"},
       with_training({"sizes",
                      {{"workers", "{workers}"},
@@ -329,7 +323,6 @@ const View& scaling_view() {
                       {"settings", "{settings_in_one_line}"}},
                      2},
                     1),
-      ViewText{},
       cheapest_text(),
   }};
   return view;

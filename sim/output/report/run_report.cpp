@@ -38,7 +38,6 @@ JsonValue run_document(const Outcome& outcome, const ScalingReference& reference
 const View& run_view() {
   static const View view{{
       ViewText{"{title}"},
-      ViewText{},
       ViewFacts{{
           {"strategy", "{strategy}"},
           {"codec", "{codec}"},
@@ -70,7 +69,6 @@ const View& run_view() {
           {"", "{memory:sizes}"},
           {"lower bound", "{lower_bound_s} (this is {above_bound_share} above)"},
       }},
-      ViewText{},
       ViewNotes{},
   }};
   return view;

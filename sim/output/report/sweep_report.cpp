@@ -165,13 +165,12 @@ ViewTable sweep_table() {
 }
 
 const View& sweep_table_view() {
-  static const View view{{ViewText{"{same}", "same"}, ViewText{}, sweep_table()}};
+  static const View view{{ViewText{"{same}", "same"}, sweep_table()}};
   return view;
 }
 
 const View& sweep_verdict_view() {
   static const View view{{
-      ViewText{},
       ViewList{"wins", "{series} wins {groups} of {/groups}", "", 6},
       &verdict_view(),
       ViewNotes{},

@@ -114,13 +114,9 @@ ViewTable table_on(const std::string& rows, const std::string& first) {
 const View& target_view() {
   static const View view{{
       ViewText{"{title}, {strategy}: {target}"},
-      ViewText{},
       table_on("steps", "{vary}"),
-      ViewText{},
       table_on("fabrics", "fabric"),
-      ViewText{},
       ViewNotes{},
-      ViewText{},
       ViewText{"{target} with {vary} {answer} or more. To replay it: `allreplay run {chosen/flags:words}`.",
                "kind=least"},
       ViewText{"{target} with {vary} {answer} or less. To replay it: `allreplay run {chosen/flags:words}`.",

@@ -74,14 +74,12 @@ JsonValue tuning_document(const Tuning& tuning) {
 const View& tuning_view() {
   static const View view{{
       ViewText{"{strategy}: {title}"},
-      ViewText{},
       ViewTable{"trials",
                 {{"trial", "{trial}"},
                  {"options", "{options}"},
                  quantity("{iteration_s}", "", "! !fits"),
                  {"above best", "{above_best_share}"}},
                 2},
-      ViewText{},
       ViewText{"best: `{settings:words}`: {best/iteration_s}, {saves_share} less than {given_iteration_s} with default "
                "options[; {above_bound_share} above the lower bound]",
                "settings"},

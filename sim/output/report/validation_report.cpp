@@ -184,7 +184,6 @@ const View& validation_view() {
   static const View view{{
       ViewText{"{file}: {all/points} points of {quantity} scored[, {fitting_rows:nonzero} fitted]; positive errors: "
                "predicted too fast"},
-      ViewText{},
       ViewTable{"constants",
                 {{"constant", "{constant}"},
                  {"level", "{level}"},
@@ -198,10 +197,8 @@ const View& validation_view() {
                "{simulated:unit} and {fits_as_well:unit} fit equally well][; {simulated:unit} is simulated]",
                "!known"},
       ViewList{"constants", "note: no scored row uses {constant} for {for}", "!scored_rows"},
-      ViewText{},
       ViewTable{"groups all matters", score_columns, 1, "points"},
       ViewText{"There is no point where communication matters.", "matters/error !matters/points"},
-      ViewText{},
       ViewText{"Median errors: {all/error/median:percent}; of the better null model, {null_model/name}, "
                "{null_model/median:percent}."},
       ViewText{

@@ -215,6 +215,7 @@ class Output {
  public:
   explicit Output(const Screen& screen) : screen_(screen) {}
 
+  const Screen& screen() const { return screen_; }
   void blank_line() {
     if (!text_.empty() && !text_.ends_with("\n\n")) text_ += "\n";
   }
@@ -224,8 +225,11 @@ class Output {
     for (const std::string_view line : split(text, "\n"))
       text_ += broken(fmt::format("    {}", line), screen_.width, 8) + "\n";
   }
-  void facts_of(const std::vector<std::pair<std::string, TableCell>>& lines) { text_ += facts(lines, screen_); }
-  void table(const Table& one) { text_ += one.text(screen_); }
+  void block(const std::string& text) {
+    blank_line();
+    text_ += text;
+    if (!text.empty()) blank_line();
+  }
   std::string text() && {
     if (text_.ends_with("\n\n")) text_.pop_back();
     return std::move(text_);
@@ -239,7 +243,6 @@ class Output {
 void render(const View& view, const Place& place, Output& out);
 
 void render(const ViewText& part, const Place& place, Output& out) {
-  if (part.text.empty()) return out.blank_line();
   if (!place.holds(part.when)) return;
   if (const auto text = filled(part.text, place)) out.sentence(*text);
 }
@@ -252,15 +255,17 @@ void render(const ViewFacts& part, const Place& place, Output& out) {
   std::vector<std::pair<std::string, TableCell>> lines;
   for (const auto& [name, text] : part.lines)
     if (const auto value = filled(text, place); value && !value->empty()) lines.emplace_back(name, *value);
-  out.facts_of(lines);
+  out.block(facts(lines, out.screen()));
 }
 
 void render(const ViewNotes&, const Place& place, Output& out) {
+  out.blank_line();
   std::set<std::string> shown;  // several tables may have the same note
   for (const Value& note : place.value("notes"))
     if (const auto text = filled(sentence_of_note(note.at("note").get<std::string>()), place.at(note));
         text && shown.insert(*text).second)
       out.sentence(*text);
+  out.blank_line();
 }
 
 // The rows of a table that are shown.
@@ -296,7 +301,7 @@ Table table_at(const ViewTable& part, const Place& place) {
 }
 
 void render(const ViewTable& part, const Place& place, Output& out) {
-  if (!rows_of(part, place).empty()) out.table(table_at(part, place));
+  if (!rows_of(part, place).empty()) out.block(table_at(part, place).text(out.screen()));
 }
 
 void render(const ViewList& part, const Place& place, Output& out) {

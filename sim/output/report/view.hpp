@@ -76,8 +76,7 @@ struct ViewEach {
   const View* view;
 };
 
-/// Parts, one of which may be another view, follow each other without blank lines. An empty ViewText is a blank line,
-/// unless nothing stands between it and the previous one.
+/// Parts, one of which may be another view, follow each other. Facts, tables and notes stand between blank lines.
 struct View {
   std::vector<std::variant<ViewText, ViewCode, ViewFacts, ViewTable, ViewList, ViewNotes, ViewEach, const View*>> parts;
 };
