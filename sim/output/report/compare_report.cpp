@@ -7,7 +7,6 @@
 #include "sim/output/report/notes.hpp"
 #include "sim/output/report/report.hpp"
 #include "sim/output/report/result_rows.hpp"
-#include "sim/output/report/training_report.hpp"
 #include "sim/output/report/verdict.hpp"
 #include "sim/replay/training/memory.hpp"
 

@@ -1,6 +1,6 @@
 #include "sim/output/report/goodput_report.hpp"
 
-#include "sim/output/report/training_report.hpp"
+#include "sim/output/report/result_rows.hpp"
 
 namespace allreplay {
 

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "sim/output/report/goodput_report.hpp"
-#include "sim/output/report/jobs_notes.hpp"
 #include "sim/output/report/result_rows.hpp"
 #include "sim/studies/jobs/job_row.hpp"
 
@@ -87,6 +86,63 @@ JsonValue most_slowed_json(const JobsResult& result, const JobsResult* undisturb
   return json;
 }
 
+// True if the job is measured during the event and feels it; one on a link concerns all jobs.
+bool is_felt(const ClusterEvent& event, std::size_t index, const JobResult& job) {
+  const auto slows = [&](const std::vector<std::size_t>& of_class) {
+    return std::find(of_class.begin(), of_class.end(), index) != of_class.end();
+  };
+  return job.together && event.at < job.to && event.end() > job.from &&
+         (!event.slowdown || std::any_of(job.seated.events.begin(), job.seated.events.end(), slows));
+}
+
+// True if something slows the job's computation while it is measured; its exposed communication then includes that.
+bool computes_slowly(const JobsFile& file, const JobResult& job) {
+  bool slowed = job.seated.job.scenario.stragglers.jitter.has_value();
+  for (const WorkerClass& one : job.seated.classes) slowed |= one.slowdown != 1;
+  for (std::size_t i = 0; i < file.events.size(); ++i)
+    slowed |= file.events[i].slowdown && is_felt(file.events[i], i, job);
+  return job.together && slowed;
+}
+
+// The numbers of the events that no job feels while it is measured.
+JsonValue unfelt_events(const JobsFile& file, const JobsResult& result) {
+  auto events = JsonValue::array();
+  for (std::size_t i = 0; i < file.events.size(); ++i)
+    if (std::none_of(result.jobs.begin(), result.jobs.end(),
+                     [&](const JobResult& job) { return is_felt(file.events[i], i, job); }))
+      events.push_back(i);
+  return events;
+}
+
+// Jobs that end are measured from their first iteration to their last, a steady run over its period. All others should
+// be measured for at least one iteration of the longest.
+void add_note_on_phases(const JobsResult& result, JsonValue& notes) {
+  if (result.period_s) return;
+  const JobResult* longest = nullptr;
+  for (const JobResult& job : result.jobs)
+    if (job.together && (!longest || job.together->mean > longest->together->mean)) longest = &job;
+  auto jobs = JsonValue::array();
+  for (const JobResult& job : result.jobs)
+    if (job.together && !job.seated.iterations && to_seconds(job.to - job.from) < longest->together->mean)
+      jobs.push_back(job.seated.name);
+  if (!jobs.items().empty())
+    notes.push_back({{"note", "one phase"},
+                     {"jobs", std::move(jobs)},
+                     {"longest", longest->seated.name},
+                     {"iteration_s", longest->together->mean}});
+}
+
+JsonValue notes_of(const JobsFile& file, const JobsResult& result) {
+  auto notes = JsonValue::array();
+  if (std::any_of(result.jobs.begin(), result.jobs.end(),
+                  [&](const JobResult& job) { return computes_slowly(file, job); }))
+    notes.push_back({{"note", "slow computation"}});
+  add_note_on_phases(result, notes);
+  if (JsonValue events = unfelt_events(file, result); !events.items().empty())
+    notes.push_back({{"note", "unfelt events"}, {"events", std::move(events)}});
+  return notes;
+}
+
 const ViewTable table_of_jobs{"jobs",
                               {{"job", "{name}"},
                                {"strategy", "{strategy}"},
@@ -160,8 +216,7 @@ JsonValue jobs_document(const JobsFile& file, const JobsResult& result, const Fo
     json["search"]["offsets_help"] = offsets_help(*found);
   }
   json["most_slowed"] = most_slowed_json(result, undisturbed);
-  json["unmeasured_events"] = unmeasured_events(file, result);
-  json["notes"] = jobs_notes(file, result);
+  json["notes"] = notes_of(file, result);
   return json;
 }
 
@@ -175,8 +230,6 @@ const View& jobs_view() {
       facts_of_all,
       ViewEach{"jobs", &of_a_job},
       ViewNotes{},
-      ViewList{"unmeasured_events", "note: event {event} is outside the measured time of {jobs}", "jobs"},
-      ViewList{"unmeasured_events", "note: event {event}: no worker of a job is placed there", "!jobs"},
       ViewText{"Not periodic: means are over the measured iterations.", "!steady"},
       ViewText{"No start offset helps.", "search/offsets !search/offsets_help"},
       ViewText{"No job is slowed down.", "fairness !most_slowed"},

@@ -8,7 +8,6 @@
 #include "sim/base/core/text.hpp"
 #include "sim/output/report/notes.hpp"
 #include "sim/output/report/result_rows.hpp"
-#include "sim/output/report/training_report.hpp"
 #include "sim/output/report/verdict.hpp"
 #include "sim/replay/training/memory.hpp"
 #include "sim/studies/experiment/framework_words.hpp"

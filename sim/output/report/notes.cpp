@@ -66,6 +66,8 @@ constexpr NoteSentence sentences[] = {
      "note: the activations do not fit into the device's memory (fewer samples at a time, or --recompute)"},
     {"speed without group", "note: speeds are without the communication of groups inside layers"},
     {"slow computation", "*: includes slower computation (events, stragglers, jitter)"},
+    {"unfelt events",
+     "note: events {events} change nothing: they are outside of the measured time, or no worker is placed there"},
     {"one phase",
      "note: measured for less than an iteration of {longest} ({iteration_s}), so only in one phase of it: {jobs} (to "
      "measure longer: \"iterations\" of {longest})"},

@@ -9,6 +9,7 @@
 #include "sim/output/report/scenario_labels.hpp"
 #include "sim/output/report/view.hpp"
 #include "sim/studies/experiment/ranking.hpp"
+#include "sim/studies/experiment/training_cost.hpp"
 
 namespace allreplay {
 
@@ -33,5 +34,18 @@ ViewColumn quantity(const std::string& hole, std::string_view like = "", std::st
 
 /// Returns a view of the array at the pointer `rows` as a table. Columns without any value are not shown.
 ViewTable result_table(const std::string& rows);
+
+/// The columns of a table on the keys of append_cost().
+std::vector<ViewColumn> training_columns();
+
+/// The sentence on the keys of append_cost(), each preceded by `prefix`, such as "goodput/".
+std::string training_text(const std::string& prefix = "");
+
+/// The keys of append_cost(), as an object.
+JsonValue cost_json(const TrainingCost& cost);
+
+/// The sentence on `cheapest` (cheapest_json()).
+ViewText cheapest_text();
+JsonValue cheapest_json(const std::string& name, const TrainingCost& cost);
 
 }  // namespace allreplay

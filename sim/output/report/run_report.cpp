@@ -2,7 +2,7 @@
 
 #include "sim/output/report/notes.hpp"
 #include "sim/output/report/report.hpp"
-#include "sim/output/report/training_report.hpp"
+#include "sim/output/report/result_rows.hpp"
 #include "sim/replay/training/memory.hpp"
 #include "sim/studies/experiment/ranking.hpp"
 

@@ -3,7 +3,6 @@
 #include "sim/base/core/named.hpp"
 #include "sim/base/core/text.hpp"
 #include "sim/output/picture/picture_file.hpp"
-#include "sim/output/report/target_report.hpp"
 #include "sim/output/report/what_if_report.hpp"
 #include "sim/output/view/what_if_picture.hpp"
 #include "sim/programs/command/command.hpp"
