@@ -1,5 +1,3 @@
-#include "sim/output/view/timeline_picture.hpp"
-
 #include <algorithm>
 #include <set>
 
@@ -10,6 +8,7 @@
 #include "sim/output/picture/style.hpp"
 #include "sim/output/report/scenario_labels.hpp"
 #include "sim/output/view/activity_looks.hpp"
+#include "sim/output/view/pictures.hpp"
 #include "sim/output/view/timeline_canvas.hpp"
 
 namespace allreplay {

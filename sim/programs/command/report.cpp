@@ -2,7 +2,7 @@
 
 #include "sim/base/core/file.hpp"
 #include "sim/base/core/units.hpp"
-#include "sim/output/html/report_page.hpp"
+#include "sim/output/html/pages.hpp"
 #include "sim/programs/command/command.hpp"
 
 namespace allreplay {

@@ -5,7 +5,7 @@
 #include "tests/catch.hpp"
 #include "tests/output/report/results.hpp"
 
-#include "sim/output/html/report_page.hpp"
+#include "sim/output/html/pages.hpp"
 
 using namespace allreplay;
 

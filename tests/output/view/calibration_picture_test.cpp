@@ -1,11 +1,11 @@
-#include "sim/output/view/calibration_picture.hpp"
-
 #include <cmath>
 #include <map>
 
 #include "tests/catch.hpp"
 #include "tests/output/picture/legible.hpp"
 #include "tests/studies/calibration/logs.hpp"
+
+#include "sim/output/view/pictures.hpp"
 
 using namespace allreplay;
 

@@ -1,12 +1,11 @@
 // Traces of several jobs.
-#include "sim/output/view/jobs_trace.hpp"
-
 #include <map>
 #include <set>
 
 #include "tests/catch.hpp"
 
 #include "sim/base/core/json.hpp"
+#include "sim/output/view/traces.hpp"
 
 using namespace allreplay;
 

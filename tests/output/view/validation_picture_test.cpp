@@ -1,11 +1,10 @@
-#include "sim/output/view/validation_picture.hpp"
-
 #include <set>
 
 #include "tests/catch.hpp"
 #include "tests/output/picture/legible.hpp"
 
 #include "sim/output/picture/series_look.hpp"
+#include "sim/output/view/pictures.hpp"
 
 using namespace allreplay;
 

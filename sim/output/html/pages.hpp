@@ -1,4 +1,4 @@
-// Renders a sweep as one self-contained web page: a verdict, charts, a table and timelines.
+// Web pages, self-contained: of a sweep (a verdict, charts, a table and timelines) and of a diagnosis.
 #pragma once
 
 #include <optional>
@@ -22,5 +22,11 @@ PageTitle page_title(const Files& files, const std::string& config);
 
 /// Returns the page in HTML 5. The same arguments give the same bytes.
 std::string report_page(const SweepResult& result, const ChosenTimelines& chosen, const PageTitle& title);
+
+struct Diagnosis;
+
+/// Returns the page in HTML 5: the report, a step as measured and as simulated on one axis, the workers' heat map.
+/// `title` is plain text.
+std::string diagnosis_page(const Diagnosis& known, const std::string& title);
 
 }  // namespace allreplay
