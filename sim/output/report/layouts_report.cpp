@@ -84,7 +84,6 @@ Racer racer_of(const LayoutTrial& trial, std::size_t number) {
   Racer racer = racer_of(trial.outcome, fmt::format("layout {}", number));
   racer.lower_bound_s.reset();
   racer.equal_work_s = racer.iteration_s;
-  racer.doubted_equal_work_s = racer.doubted_s;
   return racer;
 }
 

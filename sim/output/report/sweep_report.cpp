@@ -103,8 +103,7 @@ Racer racer_of(const ResultRow& row) {
           .lower_bound_s = row.lower_bound_s,
           .equal_work_s = row.seconds_of_equal_work(),
           .fits = row.fits,
-          .doubted_s = row.doubted_s,
-          .doubted_equal_work_s = row.doubted_s ? std::optional(*row.doubted_s / row.batches) : std::nullopt};
+          .doubted_s = row.doubted_s};
 }
 
 // Names a group by the settings that its rows share: "resnet50_k80_b16 on k80-10gbe, ring".
