@@ -49,17 +49,11 @@ JsonValue group_json(const Comparison& comparison, const OutcomeGroup& group, co
   for (const Ranking& race : races(outcomes, rule, group))
     for (std::size_t i = 0; i < race.order.size(); ++i) {
       const std::size_t place = race.order[i];
-      const auto& [scenario, result, wall_s] = outcomes[place];
-      const bool is_tied = i < race.tied && race.order.size() > 1;
       JsonValue row = all_rows.items()[place];
-      const auto free = free_share(scenario.options.memory.limit, result.memory.peak);
       add_names(row, labels, place);
       if (place < over_best.size() && over_best[place])
         row["may_be_chance"] = std::abs(over_best[place]->mean) <= *over_best[place]->confidence;
-      add_standing(row, {.fits = fits(scenario, result),
-                         .wins = is_tied && i == 0,
-                         .ties = is_tied && i > 0,
-                         .is_roomy = leaves_room(free, rule)});
+      add_marks(row, outcomes[place], rule, i > 0 && i < race.tied);
       json["rows"].push_back(std::move(row));
     }
   return json;

@@ -27,11 +27,6 @@ std::string schedule_text(const ModelLayout& layout) {
 
 bool fits(const LayoutTrial& trial) { return fits(trial.outcome.scenario, trial.outcome.result); }
 
-bool is_roomy(const LayoutTrial& trial, const WinningRule& rule) {
-  const auto& [scenario, result, wall_s] = trial.outcome;
-  return leaves_room(free_share(scenario.options.memory.limit, result.memory.peak), rule);
-}
-
 }  // namespace
 
 std::string layout_words(const ModelLayout& layout) {
@@ -156,10 +151,7 @@ JsonValue layouts_document(const LayoutAdvice& advice, const LayoutSearch& searc
     if (one.layout.ep_overlap) row["layout"]["exchange"] = "overlaps";
     if (strategies.size() > 1) row["layout"]["strategy"] = one.layout.strategy;
     if (recomputes.size() > 1) row["layout"]["recompute"] = recompute_text(one.layout);
-    add_standing(row, {.fits = fits(one),
-                       .wins = i == 0 && advice.tied > 0,
-                       .ties = i > 0 && i < advice.tied,
-                       .is_roomy = is_roomy(one, search.rule)});
+    add_marks(row, one.outcome, search.rule, i > 0 && i < advice.tied);
     document["rows"].push_back(std::move(row));
   }
   document["races"].push_back(verdict_of(racers, advice.tied, false, doubt_on(best.outcome.scenario, search.rule)));

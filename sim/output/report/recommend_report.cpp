@@ -159,8 +159,7 @@ JsonValue recommend_document(const std::vector<Advice>& ranking, const WinningRu
   for (std::size_t i = 0; i < ranking.size(); ++i) {
     const Advice& one = ranking[i];
     JsonValue row = row_json(one, rule, training);
-    const auto free = free_share(one.tuned.scenario.options.memory.limit, one.tuned.result.memory.peak);
-    add_standing(row, {.fits = fits(one), .wins = i == 0, .ties = one.ties, .is_roomy = leaves_room(free, rule)});
+    add_marks(row, one.tuned, rule, one.ties);
     row["rank"] = i + 1;
     row["name"] = name_of(one);
     if (one.given_s > metrics(one).iteration_s) row["slower_untuned_s"] = one.given_s;

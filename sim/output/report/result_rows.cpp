@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/replay/training/memory.hpp"
+
 namespace allreplay {
 
 void add_names(JsonValue& row, const ScenarioLabels& labels, std::size_t place) {
@@ -15,13 +17,17 @@ void add_names(JsonValue& row, const ScenarioLabels& labels, std::size_t place) 
     }
 }
 
-void add_standing(JsonValue& row, const Standing& standing) {
+void add_marks(JsonValue& row, bool fits, bool ties, const std::optional<double>& free, const WinningRule& rule) {
   if (row.contains("lower_bound_s") && row.at("lower_bound_s").dump() != "null")
     row["above_bound_share"] = row.at("iteration_s").number() / row.at("lower_bound_s").number() - 1;
-  row["fits"] = standing.fits;
-  row["wins"] = standing.wins;
-  row["ties"] = standing.ties;
-  row["tight"] = standing.fits && !standing.is_roomy;
+  row["fits"] = fits;
+  row["ties"] = ties;
+  row["tight"] = fits && !leaves_room(free, rule);
+}
+
+void add_marks(JsonValue& row, const Outcome& outcome, const WinningRule& rule, bool ties) {
+  const auto& [scenario, result, wall_s] = outcome;
+  add_marks(row, fits(scenario, result), ties, free_share(scenario.options.memory.limit, result.memory.peak), rule);
 }
 
 void add_notes_on_marks(JsonValue& notes, const JsonValue& rows, const WinningRule& rule) {

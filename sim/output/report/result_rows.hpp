@@ -13,14 +13,10 @@
 
 namespace allreplay {
 
-/// The standing of a row in its race.
-struct Standing {
-  bool fits = true, wins = false, ties = false;
-  bool is_roomy = true;  ///< it leaves as much memory free as the rule asks for
-};
-
-/// Adds above_bound_share, fits, wins, ties and tight to a row with the columns of `run --json`.
-void add_standing(JsonValue& row, const Standing& standing);
+/// Adds above_bound_share, fits, ties (with the winner of its race) and tight (it fits, but leaves less memory free
+/// than the rule asks for) to a row with the columns of `run --json`. `free`: see free_share().
+void add_marks(JsonValue& row, bool fits, bool ties, const std::optional<double>& free, const WinningRule& rule);
+void add_marks(JsonValue& row, const Outcome& outcome, const WinningRule& rule, bool ties = false);
 
 /// Adds `names`: the strategy and the quantities in which the scenarios differ, for the scenario at `place`.
 void add_names(JsonValue& row, const ScenarioLabels& labels, std::size_t place);

@@ -45,15 +45,13 @@ ScenarioLabels labels_of(const SweepResult& result, bool of_each_row) {
   return ScenarioLabels(std::move(names));
 }
 
-std::vector<Standing> standings_of(const SweepResult& result) {
-  std::vector<Standing> all;
-  for (const ResultRow& row : result.rows)
-    all.push_back({.fits = row.fits, .is_roomy = leaves_room(row.free_memory(), result.rule)});
+// The rows that tie with the winner of their race.
+std::set<std::size_t> ties_of(const SweepResult& result) {
+  std::set<std::size_t> ties;
   for (const ResultGroup& group : result.groups)
     for (const auto& [workers, race] : group.by_workers)
-      for (std::size_t i = 0; i < race.tied && race.rows.size() > 1; ++i)
-        (i == 0 ? all[race.rows[i]].wins : all[race.rows[i]].ties) = true;
-  return all;
+      for (std::size_t i = 1; i < race.tied; ++i) ties.insert(race.rows[i]);
+  return ties;
 }
 
 // A cell of the CSV; null if it is empty.
@@ -69,7 +67,7 @@ NamedValues without(NamedValues options, const NamedValues& common) {
 }
 
 JsonValue rows_of(const SweepResult& result, const ScenarioLabels& labels) {
-  const std::vector<Standing> standings = standings_of(result);
+  const std::set<std::size_t> ties = ties_of(result);
   NamedValues common = result.rows.front().options;
   std::set<Names> names;
   for (const ResultRow& row : result.rows) {
@@ -88,7 +86,7 @@ JsonValue rows_of(const SweepResult& result, const ScenarioLabels& labels) {
         json[result.columns[cell]] = value_of(result.columns[cell], row.cells[cell]);
     json["relative_efficiency"] = row.relative_efficiency;
     add_names(json, labels, i);
-    add_standing(json, standings[i]);
+    add_marks(json, row.fits, ties.contains(i), row.free_memory(), result.rule);
     if (is_ambiguous) json["own_options"] = json_of(without(row.options, common));
     rows.push_back(std::move(json));
   }

@@ -58,7 +58,6 @@ JsonValue tuning_document(const Tuning& tuning) {
     trial["trial"] = i + 1;
     trial["fits"] = tuning.trials[i].fits;
     trial["above_best_share"] = tuning.trials[i].iteration_s / metrics.iteration_s - 1;
-    trial["wins"] = i == tuning.best && !tuning.as_given;
   }
   value["title"] = title(tuning.given.scenario);
   value["saves_share"] = 1 - metrics.iteration_s / tuning.given.result.metrics.iteration_s;

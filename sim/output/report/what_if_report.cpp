@@ -78,8 +78,7 @@ JsonValue json_of(const std::vector<WhatIfRow>& rows) {
 void add_details(JsonValue& object, const WhatIfRow& row, const std::vector<Flag>& common) {
   object["own_flags"] = words_of(minus(pairs_of(row.flags), common));
   object["negligible"] = row.fits && std::abs(row.gain) < no_gain;
-  const auto free = free_share(row.outcome.scenario.options.memory.limit, row.outcome.result.memory.peak);
-  add_standing(object, {.fits = row.fits, .is_roomy = leaves_room(free, WinningRule())});
+  add_marks(object, row.outcome, WinningRule());
 }
 
 }  // namespace
@@ -169,14 +168,11 @@ JsonValue step_rows(const std::vector<TargetStep>& steps, const TargetSearch& se
   return rows;
 }
 
-// Marks the answer and the rows that leave too little memory free.
-void add_marks(JsonValue& rows, const std::vector<TargetStep>& steps, const std::optional<std::size_t>& best) {
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    std::optional<double> free;
-    if (const auto& outcome = steps[i].outcome)
-      free = free_share(outcome->scenario.options.memory.limit, outcome->result.memory.peak);
-    add_standing(rows[i], {.fits = steps[i].fits, .wins = best == i, .is_roomy = leaves_room(free, WinningRule())});
-  }
+void mark_steps(JsonValue& rows, const std::vector<TargetStep>& steps, JsonValue& notes) {
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    steps[i].outcome ? add_marks(rows[i], *steps[i].outcome, WinningRule())
+                     : add_marks(rows[i], steps[i].fits, false, {}, WinningRule());
+  add_notes_on_marks(notes, rows, WinningRule());
 }
 
 }  // namespace
@@ -205,8 +201,7 @@ JsonValue target_document(const TargetAnswer& answer, const TargetSearch& search
   document["strategy"] = strategy_text(answer.base.scenario);
   auto notes = JsonValue::array();
   if (search.axis) {
-    add_marks(document["steps"], answer.steps, answer.answer);
-    add_notes_on_marks(notes, document["steps"], WinningRule());
+    mark_steps(document["steps"], answer.steps, notes);
     document["first"] = answer.steps.front().value;
     document["last"] = answer.steps.back().value;
     const char* kind = !answer.answer ? "none" : answer.all_meet ? "all" : answer.is_least ? "least" : "most";
@@ -214,8 +209,7 @@ JsonValue target_document(const TargetAnswer& answer, const TargetSearch& search
     if (answer.answer) document["chosen"] = document["steps"].items()[*answer.answer];
   }
   if (!answer.fabrics.empty()) {
-    add_marks(document["fabrics"], answer.fabrics, answer.cheapest);
-    add_notes_on_marks(notes, document["fabrics"], WinningRule());
+    mark_steps(document["fabrics"], answer.fabrics, notes);
     document["none_of_the_fabrics"] = !answer.cheapest;
     if (answer.cheapest) document["chosen_fabric"] = document["fabrics"].items()[*answer.cheapest];
   }
