@@ -284,12 +284,8 @@ std::vector<const Value*> rows_of(const ViewTable& part, const Place& place) {
 Table table_at(const ViewTable& part, const Place& place) {
   const std::vector<const Value*> rows = rows_of(part, place);
   std::vector<TableColumn> columns;
-  for (const ViewColumn& one : part.columns) {
-    TableColumn column(filled(one.title, place).value_or(""));
-    column.scaled_like = one.like;
-    column.commands = one.is_command;
-    columns.push_back(std::move(column));
-  }
+  for (const ViewColumn& one : part.columns)
+    columns.emplace_back(filled(one.title, place).value_or(""), one.like, one.is_command);
   Table table(columns, part.keys);
   for (const Value* item : rows) {
     const Place row = place.at(*item);
