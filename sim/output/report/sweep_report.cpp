@@ -17,31 +17,20 @@ namespace allreplay {
 namespace {
 
 Names names_of(const ResultRow& row) {
-  const std::string names[] = {row.profile,
-                               std::to_string(row.workers),
-                               layout_text(row.options),
-                               micro_batches_text(row.options),
-                               row.strategy,
-                               row.network,
-                               row.collective,
-                               row.fidelity,
-                               row.codec.empty() ? "none" : row.codec};
-  Names named;
-  for (std::size_t i = 0; i < std::size(named_by); ++i) named.emplace_back(named_by[i], names[i]);
-  return named;
+  return {row.profile,
+          std::to_string(row.workers),
+          layout_text(row.options),
+          micro_batches_text(row.options),
+          row.strategy,
+          row.network,
+          row.collective,
+          row.fidelity,
+          row.codec.empty() ? "none" : row.codec};
 }
 
-// `of_each_row`: labels are needed for every row. Otherwise rows that only repeat known differences are left out.
-ScenarioLabels labels_of(const SweepResult& result, bool of_each_row) {
-  std::vector<Names> names{names_of(result.rows.front())};
-  std::set<std::size_t> differing;
-  for (std::size_t row = 1; row < result.rows.size(); ++row) {
-    Names one = names_of(result.rows[row]);
-    bool is_needed = of_each_row;
-    for (std::size_t i = 0; i < one.size(); ++i)
-      if (one[i] != names.front()[i]) is_needed |= differing.insert(i).second;
-    if (is_needed) names.push_back(std::move(one));
-  }
+ScenarioLabels labels_of(const SweepResult& result) {
+  std::vector<Names> names;
+  for (const ResultRow& row : result.rows) names.push_back(names_of(row));
   return ScenarioLabels(std::move(names));
 }
 
@@ -135,7 +124,7 @@ void add_races(const SweepResult& result, JsonValue& document) {
 }  // namespace
 
 JsonValue sweep_document(const SweepResult& result, bool with_rows) {
-  const ScenarioLabels labels = labels_of(result, with_rows);
+  const ScenarioLabels labels = labels_of(result);
   JsonValue document{{"rows", with_rows ? rows_of(result, labels) : JsonValue::array()},
                      {"same", JsonValue::object()},
                      {"races", JsonValue::array()},
