@@ -21,7 +21,7 @@ std::string caption_of(const Bar& bar, double room) {
 
 }  // namespace
 
-void BarPainter::add_bars(const TimelineRow& row, double top, double height) {
+void TimelineCanvas::add_bars(const TimelineRow& row, double top, double height) {
   for (std::size_t first = 0; first < row.bars.size();) {
     const std::size_t last = last_of_group(row, first);
     if (row.bars[last].end > row.bars[first].start) add_group(row, first, last, top, height);
@@ -29,13 +29,13 @@ void BarPainter::add_bars(const TimelineRow& row, double top, double height) {
   }
 }
 
-void BarPainter::add_labels(const TimelineRow& row, double top, double height) {
+void TimelineCanvas::add_labels(const TimelineRow& row, double top, double height) {
   for (const Bar& bar : row.bars)
     add_label(bar, {x(timeline_.at(bar.start)), top, scale_ * to_seconds(bar.end - bar.start), height});
 }
 
 // Returns the last bar of a group that is drawn as one shape: bars without gaps, as long as together they are thin.
-std::size_t BarPainter::last_of_group(const TimelineRow& row, std::size_t first) const {
+std::size_t TimelineCanvas::last_of_group(const TimelineRow& row, std::size_t first) const {
   const auto width = [&](std::size_t from, std::size_t to) {
     return scale_ * to_seconds(row.bars[to].end - row.bars[from].start);
   };
@@ -47,7 +47,7 @@ std::size_t BarPainter::last_of_group(const TimelineRow& row, std::size_t first)
   return last;
 }
 
-void BarPainter::add_group(const TimelineRow& row, std::size_t first, std::size_t last, double top, double height) {
+void TimelineCanvas::add_group(const TimelineRow& row, std::size_t first, std::size_t last, double top, double height) {
   const Bar &from = row.bars[first], &to = row.bars[last];
   const double start = timeline_.at(from.start), end = timeline_.at(to.end), width = scale_ * (end - start);
   const std::string what = title_of(from.activity);
@@ -61,23 +61,19 @@ void BarPainter::add_group(const TimelineRow& row, std::size_t first, std::size_
     transfer = ", " + format_size(bytes);
     if (from.start > from.ready) transfer += ", waited " + format_duration(to_seconds(from.start - from.ready));
   }
-  Look look = look_of(from.activity);
-  if (width > 3 && height > 4) {
-    look.line = colour(0xFFFFFF);
-    look.width = 0.7;
-  } else if (width < thin) {  // otherwise it would fade
+  Look look = edged(look_of(from.activity), width > 3 && height > 4);
+  if (width < thin) {  // otherwise it would fade
     look.line = look.fill;
     look.width = 0.6;
   }
   drawing_.add(
       Rectangle{{x(start), top, width, height},
                 look,
-                {what, fmt::format("{} {}{}: {}, from {} to {}{}", what, from.name, count, format_duration(end - start),
-                                   format_duration(start), format_duration(end), transfer)}});
+                {what, fmt::format("{} {}{}: {}{}", what, from.name, count, length_and_time(start, end), transfer)}});
 }
 
 // Writes the caption if it fits.
-void BarPainter::add_label(const Bar& bar, const Box& box) {
+void TimelineCanvas::add_label(const Bar& bar, const Box& box) {
   constexpr double size = style::small_size;
   if (box.height < size + 2) return;
   const std::string words = caption_of(bar, box.width);

@@ -29,6 +29,15 @@ const Look next_iteration_look{.fill = colour(0xE3EDF4)};
 const char* const gradients_are_ready = "gradients are ready ↓";
 const Look send_look{.line = colour(0x8F5577), .width = 0.6};
 
+std::string length_and_time(double from, double to) {
+  return fmt::format("{}, from {} to {}", format_duration(to - from), format_duration(from), format_duration(to));
+}
+
+Look edged(Look look, bool is_large) {
+  if (is_large) look.line = colour(0xFFFFFF), look.width = 0.7;
+  return look;
+}
+
 DrawnIteration::DrawnIteration(const Outcome& one, std::string its_name)
     : outcome(one), name(std::move(its_name)), rows(timeline_rows(one, one.result.episodes.back())) {
   pipeline() ? set_times_of_ranks() : set_times();
@@ -113,6 +122,13 @@ void TimelineCanvas::add_row_name(double middle, const std::string& name) {
                     .align = Align::End,
                     .colour = style::ink,
                     .kind = "row"});
+}
+
+void TimelineCanvas::add_next(std::size_t c, double top, double height) {
+  const double end = x(timeline_.ends[c]);
+  drawing_.add(
+      Rectangle{{end, top, next_iteration_width, height}, next_iteration_look, {"next", "the next iteration"}});
+  drawing_.add(Path{.points = {{end, top - 2}, {end, top + height + 2}}, .look = {.line = style::ink, .width = 1.2}});
 }
 
 void TimelineCanvas::add_arrow(const std::vector<Position>& points, const Look& line, double head,
