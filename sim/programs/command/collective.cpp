@@ -6,7 +6,7 @@
 #include "sim/base/core/text.hpp"
 #include "sim/output/picture/picture_file.hpp"
 #include "sim/output/report/collective_report.hpp"
-#include "sim/output/report/links_report.hpp"
+#include "sim/output/report/topology_report.hpp"
 #include "sim/output/view/pictures.hpp"
 #include "sim/programs/command/command.hpp"
 #include "sim/programs/command/operation_argument.hpp"

@@ -1,4 +1,3 @@
-#include "sim/output/report/goodput_report.hpp"
 #include "sim/output/report/result_rows.hpp"
 #include "sim/output/report/run_report.hpp"
 #include "sim/programs/command/command.hpp"

@@ -6,9 +6,9 @@
 
 #include "sim/base/core/file.hpp"
 #include "sim/output/picture/picture_file.hpp"
-#include "sim/output/report/links_report.hpp"
 #include "sim/output/report/report.hpp"
 #include "sim/output/report/run_report.hpp"
+#include "sim/output/report/topology_report.hpp"
 #include "sim/output/view/pictures.hpp"
 #include "sim/output/view/traces.hpp"
 #include "sim/programs/command/command.hpp"

@@ -12,7 +12,7 @@
 #include "sim/base/core/interruption.hpp"
 #include "sim/base/core/text.hpp"
 #include "sim/base/core/units.hpp"
-#include "sim/output/report/jobs_sweep_report.hpp"
+#include "sim/output/report/jobs_report.hpp"
 #include "sim/output/report/sweep_report.hpp"
 #include "sim/programs/command/console.hpp"
 #include "sim/studies/experiment/cluster_columns.hpp"
