@@ -8,7 +8,6 @@
 #include "sim/base/core/json.hpp"
 #include "sim/base/core/text.hpp"
 #include "sim/output/html/pages.hpp"
-#include "sim/output/html/report_charts.hpp"
 #include "sim/output/html/web_page.hpp"
 #include "sim/output/picture/svg.hpp"
 #include "sim/output/report/sweep_report.hpp"

@@ -11,7 +11,7 @@
 #include "sim/output/picture/style.hpp"
 #include "sim/output/report/phrases.hpp"
 #include "sim/output/view/pictures.hpp"
-#include "sim/output/view/topology_layout.hpp"
+#include "sim/output/view/topology_sketch.hpp"
 #include "sim/replay/training/link_usage.hpp"
 
 namespace allreplay {

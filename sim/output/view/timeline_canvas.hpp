@@ -95,7 +95,6 @@ extern const Look send_look;
 double scale_of_passes(const DrawnIteration& timeline);
 
 // Each draws its part from `top` down and returns the top of the next part.
-double add_timeline_heading(const TimelineCanvas& canvas, double top);
 double add_timeline_streams(const TimelineCanvas& canvas, double top);
 double add_timeline_ranks(const TimelineCanvas& canvas, double top);  ///< for pipelines, instead of streams
 double add_timeline_lanes(const TimelineCanvas& canvas, double top);

@@ -1,4 +1,3 @@
-#include "sim/output/html/chosen_timelines.hpp"
 
 #include <algorithm>
 

@@ -2,7 +2,6 @@
 #include "tests/output/report/results.hpp"
 
 #include "sim/output/html/pages.hpp"
-#include "sim/output/html/report_charts.hpp"
 
 using namespace allreplay;
 

@@ -6,6 +6,7 @@
 #include "tests/studies/calibration/logs.hpp"
 
 #include "sim/output/view/pictures.hpp"
+#include "sim/studies/calibration/calibration.hpp"
 
 using namespace allreplay;
 

@@ -5,6 +5,7 @@
 #include "tests/output/picture/legible.hpp"
 
 #include "sim/output/view/pictures.hpp"
+#include "sim/studies/diagnosis/diagnosis.hpp"
 
 using namespace allreplay;
 

@@ -6,6 +6,7 @@
 
 #include "sim/base/core/json.hpp"
 #include "sim/output/view/traces.hpp"
+#include "sim/studies/jobs/jobs_run.hpp"
 
 using namespace allreplay;
 

@@ -8,6 +8,7 @@
 
 #include "sim/inputs/cluster/make_topology.hpp"
 #include "sim/output/view/pictures.hpp"
+#include "sim/replay/training/link_usage.hpp"
 
 using namespace allreplay;
 

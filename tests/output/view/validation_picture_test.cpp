@@ -5,6 +5,7 @@
 
 #include "sim/output/picture/series_look.hpp"
 #include "sim/output/view/pictures.hpp"
+#include "sim/studies/calibration/validation.hpp"
 
 using namespace allreplay;
 
