@@ -10,6 +10,7 @@
 #include "sim/output/html/pages.hpp"
 #include "sim/output/html/web_page.hpp"
 #include "sim/output/picture/svg.hpp"
+#include "sim/output/report/result_rows.hpp"
 #include "sim/output/report/sweep_report.hpp"
 #include "sim/output/view/pictures.hpp"
 #include "sim/studies/results/row.hpp"
@@ -82,7 +83,7 @@ struct RowsHtml {
 };
 
 RowsHtml rows_html(const JsonValue& document) {
-  const std::vector<FormattedColumn> columns = table_of(sweep_table(), document).formatted();
+  const std::vector<FormattedColumn> columns = table_of(result_table(), document).formatted();
   const std::size_t rows = document.at("rows").items().size();
   RowsHtml html;
   static const View shared{{ViewText{"All rows: {same}.", "same"}}};

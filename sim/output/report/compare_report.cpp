@@ -21,24 +21,17 @@ bool has_a_column(std::string_view option, const ScenarioLabels& labels) {
   return labels.differs_by("layout") && std::find(std::begin(layout), std::end(layout), option) != std::end(layout);
 }
 
-struct ShownOptions {
-  std::vector<NamedValues> own;  // of each outcome, beyond the common ones
-  NamedValues common;
-};
-
-ShownOptions options_of(const std::vector<Outcome>& outcomes, const ScenarioLabels& labels) {
-  ShownOptions options;
+// Adds the options that the rows share to the document, and to each row its others.
+void add_options(const std::vector<Outcome>& outcomes, const ScenarioLabels& labels, JsonValue& document,
+                 JsonValue& rows) {
+  std::vector<NamedValues> options;
   for (const Outcome& one : outcomes) {
-    options.own.push_back(options_to_show(one.scenario));
-    std::erase_if(options.own.back(), [&](const auto& option) { return has_a_column(option.first, labels); });
+    options.push_back(options_to_show(one.scenario));
+    std::erase_if(options.back(), [&](const auto& option) { return has_a_column(option.first, labels); });
   }
-  options.common = options.own.front();
-  const auto is_in = [](const NamedValues& all) {
-    return [&all](const auto& one) { return std::find(all.begin(), all.end(), one) != all.end(); };
-  };
-  for (const NamedValues& own : options.own) std::erase_if(options.common, std::not_fn(is_in(own)));
-  for (NamedValues& own : options.own) std::erase_if(own, is_in(options.common));
-  return options;
+  const NamedValues common = common_options(options);
+  document["options"] = json_of(common);
+  for (std::size_t i = 0; i < options.size(); ++i) rows[i]["own_options"] = json_of(without(options[i], common));
 }
 
 JsonValue group_json(const Comparison& comparison, const OutcomeGroup& group, const ScenarioLabels& labels,
@@ -59,19 +52,6 @@ JsonValue group_json(const Comparison& comparison, const OutcomeGroup& group, co
   return json;
 }
 
-// Options of each strategy, once for those that have them in every row.
-JsonValue options_by_strategy(const std::vector<Outcome>& outcomes, const ShownOptions& options) {
-  std::set<std::pair<std::string_view, std::string>> seen;
-  auto list = JsonValue::array();
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    const JsonValue own = json_of(options.own[i]);
-    const std::string_view strategy = outcomes[i].scenario.strategy->name;
-    if (!options.own[i].empty() && seen.emplace(strategy, own.dump()).second)
-      list.push_back({{"strategy", strategy}, {"options", own}});
-  }
-  return list;
-}
-
 // The cheapest outcome, of a maintained framework if there is one; nothing if fidelities differ.
 std::optional<std::size_t> cheapest_of(const Comparison& comparison) {
   const auto& [outcomes, references, rule, by_offer, training, over_best] = comparison;
@@ -87,12 +67,12 @@ std::optional<std::size_t> cheapest_of(const Comparison& comparison) {
 
 // The table of a group, followed by the costs of a training.
 ViewTable group_table() {
-  ViewTable table = result_table("rows");
+  ViewTable table = result_table();
   const auto after_interval = std::ranges::find(table.columns, title_of(column_of("ci95_s")), &ViewColumn::title) + 1;
   table.columns.insert(after_interval, {title_of(column_of("over_best_s")), "{over_best_s} ± {over_best_ci95_s}", "",
                                         "? may_be_chance"});
   const std::vector<ViewColumn> more = training_columns();
-  table.columns.insert(table.columns.end(), more.begin(), more.end());
+  table.columns.insert(table.columns.end() - 1, more.begin(), more.end());  // before the options
   return table;
 }
 
@@ -137,19 +117,17 @@ JsonValue compare_document(const Comparison& comparison) {
   const auto& [scenario, result, wall_s] = outcomes.front();
   const ScenarioLabels labels = labels_of(outcomes);
   const std::vector<OutcomeGroup> groups = groups_of(outcomes, rule, by_offer);
-  const ShownOptions options = options_of(outcomes, labels);
-  const JsonValue rows = compare_json(comparison);
+  JsonValue rows = compare_json(comparison);
   JsonValue document{{"title", labels.title()},
                      {"forward_s", result.metrics.forward_s},
                      {"backward_s", result.metrics.backward_s},
                      {"gradient_bytes", scenario.profile->bytes()},
                      {"codec", codec_text(scenario)},
-                     {"options", json_of(options.common)},
-                     {"options_by_strategy", options_by_strategy(outcomes, options)},
                      {"groups", JsonValue::array()},
                      {"races", verdicts_of(outcomes, rule, groups)},
                      {"schedules", JsonValue::array()},
                      {"notes", JsonValue::array()}};
+  add_options(outcomes, labels, document, rows);
   if (labels.differ_only_by_strategy()) {
     const LeastBounds bounds = least_bounds(outcomes);
     document["lower_bound_s"] = bounds.any;
@@ -187,7 +165,6 @@ const View& compare_view() {
       ViewText{"efficiency: a GPU's throughput relative to that on {reference_workers} workers, the fewest that fit"},
       ViewText{"options of all rows: {options}", "options"},
       ViewEach{"groups", &group},
-      ViewTable{"options_by_strategy", {{"strategy", "{strategy}"}, {"options", "{options}"}}},
       ViewNotes{},
       ViewList{"schedules", "{name}: {schedule}."},
       &verdict_view(),

@@ -45,7 +45,18 @@ ViewColumn quantity(const std::string& hole, std::string_view like, std::string 
   return {title_of(column_of(key)), hole, like.empty() ? "" : title_of(column_of(like)), std::move(sign)};
 }
 
-ViewTable result_table(const std::string& rows) {
+NamedValues without(NamedValues options, const NamedValues& others) {
+  std::erase_if(options, [&](const auto& one) { return std::find(others.begin(), others.end(), one) != others.end(); });
+  return options;
+}
+
+NamedValues common_options(const std::vector<NamedValues>& all) {
+  NamedValues common = all.front();
+  for (const NamedValues& one : all) common = without(common, without(common, one));
+  return common;
+}
+
+ViewTable result_table() {
   std::vector<ViewColumn> columns;
   for (const std::string_view name : named_by)
     columns.push_back({std::string(name), fmt::format("{{names/{}}}", name)});
@@ -61,9 +72,10 @@ ViewTable result_table(const std::string& rows) {
       quantity("{samples_per_s}"),
       quantity("{tokens_per_s_per_gpu:0}"),
       quantity("{mfu}"),
+      {"options", "{own_options}"},
   };
   columns.insert(columns.end(), std::begin(numbers), std::end(numbers));
-  return {.rows = rows, .columns = std::move(columns), .keys = std::size(named_by)};
+  return {.rows = "rows", .columns = std::move(columns), .keys = std::size(named_by)};
 }
 
 std::vector<ViewColumn> training_columns() {

@@ -28,8 +28,12 @@ void add_notes_on_marks(JsonValue& notes, const JsonValue& rows, const WinningRu
 /// perhaps a format, in braces.
 ViewColumn quantity(const std::string& hole, std::string_view like = "", std::string sign = "");
 
-/// Returns a view of the array at the pointer `rows` as a table. Columns without any value are not shown.
-ViewTable result_table(const std::string& rows);
+/// The options that all have, and those that are not among `others`.
+NamedValues common_options(const std::vector<NamedValues>& all);
+NamedValues without(NamedValues options, const NamedValues& others);
+
+/// Returns a view of an array "rows" as a table.
+ViewTable result_table();
 
 /// The columns of a table on the keys of append_cost().
 std::vector<ViewColumn> training_columns();

@@ -50,21 +50,17 @@ JsonValue value_of(const std::string& column, std::string_view text) {
   return known && known->is_number() ? JsonValue(parse_number(text, {"", column})) : JsonValue(text);
 }
 
-NamedValues without(NamedValues options, const NamedValues& common) {
-  std::erase_if(options, [&](const auto& one) { return std::find(common.begin(), common.end(), one) != common.end(); });
-  return options;
-}
-
 JsonValue rows_of(const SweepResult& result, const ScenarioLabels& labels) {
   const std::set<std::size_t> ties = ties_of(result);
-  NamedValues common = result.rows.front().options;
+  std::vector<NamedValues> options;
   std::set<Names> names;
   for (const ResultRow& row : result.rows) {
-    common = without(common, without(common, row.options));
+    options.push_back(row.options);
     names.insert(names_of(row));
   }
+  const NamedValues common = common_options(options);
   const bool is_ambiguous = names.size() < result.rows.size();  // options distinguish rows, too
-  std::set<std::string> shown = keys_of({{sweep_table()}});     // a large sweep has many other cells
+  std::set<std::string> shown = keys_of({{result_table()}});    // a large sweep has many other cells
   shown.insert({"iteration_s", "lower_bound_s"});
   auto rows = JsonValue::array();
   for (std::size_t i = 0; i < result.rows.size(); ++i) {
@@ -144,14 +140,8 @@ JsonValue sweep_document(const SweepResult& result, bool with_rows) {
   return document;
 }
 
-ViewTable sweep_table() {
-  ViewTable table = result_table("rows");
-  table.columns.push_back({"options", "{own_options}"});
-  return table;
-}
-
 const View& sweep_table_view() {
-  static const View view{{ViewText{"{same}", "same"}, sweep_table()}};
+  static const View view{{ViewText{"{same}", "same"}, result_table()}};
   return view;
 }
 
