@@ -396,7 +396,7 @@ std::vector<std::string> measured_tables() {
       "fat-tree-4,halving-doubling,fluid,8,1 MB,0.002\n"};
 }
 
-void read_a_result(const std::string& text) { parse_sweep_result(text, here); }
+void read_a_result(const std::string& text) { sweep_result_of(parse_results(text, here)); }
 
 std::vector<std::string> results() {
   std::string text = csv_header(row_keys()) + "\n";

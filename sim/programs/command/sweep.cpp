@@ -68,7 +68,7 @@ class Printout {
         print_count(console, out);
       return console.show(jobs_sweep_verdict_view(), document);
     }
-    const SweepResult result = parse_sweep_result(std::exchange(csv, {}), "the sweep", rule_);
+    const SweepResult result = sweep_result_of(parse_results(std::exchange(csv, {}), "the sweep"), rule_);
     const JsonValue document = sweep_document(result, shows_all());
     if (shows_all())
       console.show(sweep_table_view(), document);
