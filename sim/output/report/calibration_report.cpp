@@ -27,6 +27,12 @@ JsonValue errors_json(const RelativeErrors& errors) {
           {"table_worst", errors.table_worst}};
 }
 
+JsonValue piece_json(const Piece& piece) {
+  return {{"from", piece.from}, {"to", piece.to}, {"sizes", piece.sizes}, {"a", piece.a}, {"b", piece.b}};
+}
+
+JsonValue point_json(const CostPoint& point) { return {{"bytes", point.bytes}, {"time_s", point.seconds}}; }
+
 }  // namespace
 
 JsonValue calibration_json(const Calibration& calibration, bool table) {
@@ -50,19 +56,13 @@ JsonValue calibration_json(const Calibration& calibration, bool table) {
                  {"busbw_GBps", bus_bandwidth(calibration, table) * 1e-9},
                  {"noise", calibration.table.noise},
                  {"better", calibration.table_is_better ? "table" : "line"},
-                 {"errors", JsonValue::array()},
-                 {"pieces", JsonValue::array()},
-                 {"table", JsonValue::array()},
+                 {"errors", array_of(calibration.decades, errors_json)},
+                 {"pieces", array_of(calibration.table.pieces, piece_json)},
+                 {"table", array_of(calibration.table.table, point_json)},
                  {"warnings", calibration.warnings},
                  {"overall", errors_json(calibration.overall)},
                  {"last_piece_from", calibration.table.pieces.back().from}};
-  for (const RelativeErrors& decade : calibration.decades) json["errors"].push_back(errors_json(decade));
   json["errors"].push_back(errors_json(calibration.overall));
-  for (const Piece& piece : calibration.table.pieces)
-    json["pieces"].push_back(
-        {{"from", piece.from}, {"to", piece.to}, {"sizes", piece.sizes}, {"a", piece.a}, {"b", piece.b}});
-  for (const CostPoint& point : calibration.table.table)
-    json["table"].push_back({{"bytes", point.bytes}, {"time_s", point.seconds}});
   if (const auto [option, value] = coefficient_option(calibration); !option.empty()) json["option"] = {{option, value}};
   return json;
 }

@@ -59,15 +59,13 @@ Row common_to(const std::vector<PricedCollective>& all) {
 }  // namespace
 
 JsonValue collective_rows(const std::vector<CollectiveRow>& rows) {
-  auto array = JsonValue::array();
-  for (const CollectiveRow& priced : rows) {
+  return array_of(rows, [](const CollectiveRow& priced) {
     Row row;
     append_price(row, priced, true);
     if (priced.choice) append_choice(row, priced.choice);
     append_statistics(row, priced.by_seed);
-    array.push_back(json_of(row));
-  }
-  return array;
+    return json_of(row);
+  });
 }
 
 std::vector<std::size_t> fastest_by_size(const std::vector<PricedCollective>& all) {

@@ -19,21 +19,17 @@ constexpr double least_slowdown = 5e-4;  // slow-downs are printed with three de
 
 JsonValue placement_json(const SeatChoice& choice) {
   if (choice.placement.kind != Placement::Kind::Listed) return choice.text;
-  JsonValue hosts = JsonValue::array();
-  for (const NamedHost& host : choice.placement.hosts) hosts.push_back(host.name);
-  return hosts;
+  return array_of(choice.placement.hosts, [](const NamedHost& host) { return host.name; });
 }
 
 JsonValue contention_json(const JobsResult& result, const JobResult& job) {
   const Topology& topology = *job.seated.job.topology;
-  JsonValue contention = JsonValue::array();
-  for (const Contention& one : job.contention) {
+  return array_of(job.contention, [&](const Contention& one) {
     const Link& link = topology.links()[one.link];
-    contention.push_back({{"link", fmt::format("{} -> {}", topology.name(link.from), topology.name(link.to))},
-                          {"with", result.jobs[one.with].seated.name},
-                          {"share", one.share}});
-  }
-  return contention;
+    return JsonValue{{"link", fmt::format("{} -> {}", topology.name(link.from), topology.name(link.to))},
+                     {"with", result.jobs[one.with].seated.name},
+                     {"share", one.share}};
+  });
 }
 
 // The square of the standard error of a mean.

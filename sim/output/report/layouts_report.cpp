@@ -42,8 +42,7 @@ std::string layout_words(const ModelLayout& layout) {
 }
 
 JsonValue layouts_json(const LayoutAdvice& advice, const WinningRule& rule, const Training& training) {
-  auto rows = JsonValue::array();
-  for (const LayoutTrial& one : advice.ranking) {
+  return array_of(advice.ranking, [&](const LayoutTrial& one) {
     Row row = row_of(one.outcome);
     row.push_back({"micro_batch", one.layout.samples});
     row.push_back({"recompute", recompute_text(one.layout)});
@@ -51,12 +50,12 @@ JsonValue layouts_json(const LayoutAdvice& advice, const WinningRule& rule, cons
     row.push_back({"settings", one.settings.empty() ? Cell() : Cell(one.settings)});
     row.push_back({"tie", rule.tie});
     append_cost(row, training, one.outcome);
-    rows.push_back(json_of(row));
-    rows.back()["doubted_iteration_s"] = one.outcome.result.doubted_s;
-    rows.back()["estimate"] = one.estimate;
-    rows.back()["run"] = one.run;
-  }
-  return rows;
+    JsonValue json = json_of(row);
+    json["doubted_iteration_s"] = one.outcome.result.doubted_s;
+    json["estimate"] = one.estimate;
+    json["run"] = one.run;
+    return json;
+  });
 }
 
 namespace {

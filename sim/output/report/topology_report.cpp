@@ -98,10 +98,8 @@ constexpr std::size_t most_hot = 10;
 }  // namespace
 
 JsonValue links_json(const LinkUsage& usage) {
-  JsonValue json{{"seconds", usage.seconds},
-                 {"routing", to_string(usage.topology->routing())},
-                 {"kinds", JsonValue::array()},
-                 {"hottest", JsonValue::array()}};
+  JsonValue json{
+      {"seconds", usage.seconds}, {"routing", to_string(usage.topology->routing())}, {"kinds", JsonValue::array()}};
   const std::vector<KindUse> uses = use_by_kind(usage);
   for (std::size_t i = 0; i < uses.size(); ++i)
     json["kinds"].push_back(JsonValue{{"links", usage.kinds[i]},
@@ -111,15 +109,14 @@ JsonValue links_json(const LinkUsage& usage) {
                                       {"mean_use", uses[i].mean},
                                       {"busiest_use", uses[i].busiest},
                                       {"busiest_bytes", uses[i].bytes}});
-  for (const HotLink& hot : hottest(usage, most_hot)) {
-    JsonValue one{{"link", usage.name(hot.link)},
-                  {"use", usage.utilisation(hot.link)},
-                  {"bytes", usage.bytes(hot.link)},
-                  {"users", JsonValue::array()}};
-    for (const LinkUser& user : hot.users)
-      one["users"].push_back(JsonValue{{"from", user.from}, {"to", user.to}, {"bytes", user.bytes}});
-    json["hottest"].push_back(std::move(one));
-  }
+  json["hottest"] = array_of(hottest(usage, most_hot), [&](const HotLink& hot) {
+    return JsonValue{{"link", usage.name(hot.link)},
+                     {"use", usage.utilisation(hot.link)},
+                     {"bytes", usage.bytes(hot.link)},
+                     {"users", array_of(hot.users, [](const LinkUser& user) {
+                        return JsonValue{{"from", user.from}, {"to", user.to}, {"bytes", user.bytes}};
+                      })}};
+  });
   return json;
 }
 

@@ -33,9 +33,6 @@ JsonValue tuning_json(const Tuning& tuning) {
     for (std::size_t i = 0; i < tuning.ranges.size(); ++i) value[tuning.ranges[i].option] = trial.values[i];
     return value;
   };
-  JsonValue trials = JsonValue::array();
-  for (const Trial& trial : tuning.trials)
-    trials.push_back({{"options", options(trial)}, {"iteration_s", trial.iteration_s}});
   const Metrics& metrics = tuning.tuned.result.metrics;
   JsonValue value{{"profile", tuning.given.scenario.profile->name},
                   {"cluster", tuning.given.scenario.cluster.name},
@@ -46,7 +43,9 @@ JsonValue tuning_json(const Tuning& tuning) {
                    {{"options", tuning.as_given ? JsonValue::object() : options(tuning.trials[tuning.best])},
                     {"iteration_s", metrics.iteration_s}}}};
   value["lower_bound_s"] = metrics.lower_bound_s;
-  value["trials"] = std::move(trials);
+  value["trials"] = array_of(tuning.trials, [&](const Trial& trial) {
+    return JsonValue{{"options", options(trial)}, {"iteration_s", trial.iteration_s}};
+  });
   return value;
 }
 

@@ -81,6 +81,14 @@ struct View {
   std::vector<std::variant<ViewText, ViewCode, ViewFacts, ViewTable, ViewList, ViewNotes, ViewEach, const View*>> parts;
 };
 
+/// The array of what `make` returns for each item.
+template <class Items, class Make>
+JsonValue array_of(const Items& items, const Make& make) {
+  auto array = JsonValue::array();
+  for (const auto& one : items) array.push_back(make(one));
+  return array;
+}
+
 /// The view of a document as text for a terminal. REQUIRES: a view whose formats fit its values.
 std::string rendered(const View& view, const JsonValue& document, const Screen& screen = {});
 

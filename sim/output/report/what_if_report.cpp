@@ -70,9 +70,7 @@ JsonValue json_of(const WhatIfRow& row) {
 }
 
 JsonValue json_of(const std::vector<WhatIfRow>& rows) {
-  auto array = JsonValue::array();
-  for (const WhatIfRow& row : rows) array.push_back(json_of(row));
-  return array;
+  return array_of(rows, [](const WhatIfRow& row) { return json_of(row); });
 }
 
 void add_details(JsonValue& object, const WhatIfRow& row, const std::vector<Flag>& common) {
@@ -163,9 +161,7 @@ JsonValue json_of(const TargetStep& step, const TargetSearch& search) {
 }
 
 JsonValue step_rows(const std::vector<TargetStep>& steps, const TargetSearch& search) {
-  auto rows = JsonValue::array();
-  for (const TargetStep& one : steps) rows.push_back(json_of(one, search));
-  return rows;
+  return array_of(steps, [&](const TargetStep& one) { return json_of(one, search); });
 }
 
 void mark_steps(JsonValue& rows, const std::vector<TargetStep>& steps, JsonValue& notes) {
