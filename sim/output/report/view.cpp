@@ -226,9 +226,10 @@ class Output {
       text_ += broken(fmt::format("    {}", line), screen_.width, 8) + "\n";
   }
   void block(const std::string& text) {
+    if (text.empty()) return;
     blank_line();
     text_ += text;
-    if (!text.empty()) blank_line();
+    blank_line();
   }
   std::string text() && {
     if (text_.ends_with("\n\n")) text_.pop_back();
