@@ -23,8 +23,8 @@
 #include "sim/inputs/estimate/transformer.hpp"
 #include "sim/inputs/workload/profile_file.hpp"
 #include "sim/output/report/diagnosis_report.hpp"
-#include "sim/output/report/goodput_report.hpp"
 #include "sim/output/report/jobs_report.hpp"
+#include "sim/output/report/run_report.hpp"
 #include "sim/output/report/sweep_result.hpp"
 #include "sim/plans/collective/collective_file.hpp"
 #include "sim/plans/pipeline/rows.hpp"
@@ -396,7 +396,7 @@ std::vector<std::string> measured_tables() {
       "fat-tree-4,halving-doubling,fluid,8,1 MB,0.002\n"};
 }
 
-void read_a_result(const std::string& text) { parse_sweep_result(text, here); }
+void read_a_result(const std::string& text) { sweep_result_of(parse_results(text, here)); }
 
 std::vector<std::string> results() {
   std::string text = csv_header(row_keys()) + "\n";

@@ -1,11 +1,10 @@
-#include "sim/output/html/chosen_timelines.hpp"
-
 #include <algorithm>
 #include <filesystem>
 
 #include <fmt/format.h>
 
 #include "sim/base/core/units.hpp"
+#include "sim/output/html/pages.hpp"
 #include "sim/plans/collective/network_change.hpp"
 #include "sim/studies/experiment/doubt.hpp"
 #include "sim/studies/experiment/progress.hpp"

@@ -1,5 +1,3 @@
-#include "sim/output/html/report_charts.hpp"
-
 #include <algorithm>
 #include <array>
 #include <set>
@@ -8,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/core/units.hpp"
+#include "sim/output/html/pages.hpp"
 #include "sim/output/picture/style.hpp"
 #include "sim/output/picture/svg.hpp"
 #include "sim/output/view/plot_figure.hpp"

@@ -1,5 +1,3 @@
-#include "sim/output/html/report_page.hpp"
-
 #include <filesystem>
 #include <vector>
 
@@ -9,12 +7,12 @@
 #include "sim/base/core/file.hpp"
 #include "sim/base/core/json.hpp"
 #include "sim/base/core/text.hpp"
-#include "sim/output/html/page_files.hpp"
-#include "sim/output/html/report_charts.hpp"
+#include "sim/output/html/pages.hpp"
 #include "sim/output/html/web_page.hpp"
 #include "sim/output/picture/svg.hpp"
+#include "sim/output/report/result_rows.hpp"
 #include "sim/output/report/sweep_report.hpp"
-#include "sim/output/view/timeline_picture.hpp"
+#include "sim/output/view/pictures.hpp"
 #include "sim/studies/results/row.hpp"
 
 namespace allreplay {
@@ -85,7 +83,7 @@ struct RowsHtml {
 };
 
 RowsHtml rows_html(const JsonValue& document) {
-  const std::vector<FormattedColumn> columns = table_of(sweep_table(), document).formatted();
+  const std::vector<FormattedColumn> columns = table_of(result_table(), document).formatted();
   const std::size_t rows = document.at("rows").items().size();
   RowsHtml html;
   static const View shared{{ViewText{"All rows: {same}.", "same"}}};

@@ -17,43 +17,30 @@ namespace allreplay {
 namespace {
 
 Names names_of(const ResultRow& row) {
-  const std::string names[] = {row.profile,
-                               std::to_string(row.workers),
-                               layout_text(row.options),
-                               micro_batches_text(row.options),
-                               row.strategy,
-                               row.network,
-                               row.collective,
-                               row.fidelity,
-                               row.codec.empty() ? "none" : row.codec};
-  Names named;
-  for (std::size_t i = 0; i < std::size(named_by); ++i) named.emplace_back(named_by[i], names[i]);
-  return named;
+  return {row.profile,
+          std::to_string(row.workers),
+          layout_text(row.options),
+          micro_batches_text(row.options),
+          row.strategy,
+          row.network,
+          row.collective,
+          row.fidelity,
+          row.codec.empty() ? "none" : row.codec};
 }
 
-// `of_each_row`: labels are needed for every row. Otherwise rows that only repeat known differences are left out.
-ScenarioLabels labels_of(const SweepResult& result, bool of_each_row) {
-  std::vector<Names> names{names_of(result.rows.front())};
-  std::set<std::size_t> differing;
-  for (std::size_t row = 1; row < result.rows.size(); ++row) {
-    Names one = names_of(result.rows[row]);
-    bool is_needed = of_each_row;
-    for (std::size_t i = 0; i < one.size(); ++i)
-      if (one[i] != names.front()[i]) is_needed |= differing.insert(i).second;
-    if (is_needed) names.push_back(std::move(one));
-  }
+ScenarioLabels labels_of(const SweepResult& result) {
+  std::vector<Names> names;
+  for (const ResultRow& row : result.rows) names.push_back(names_of(row));
   return ScenarioLabels(std::move(names));
 }
 
-std::vector<Standing> standings_of(const SweepResult& result) {
-  std::vector<Standing> all;
-  for (const ResultRow& row : result.rows)
-    all.push_back({.fits = row.fits, .is_roomy = leaves_room(row.free_memory(), result.rule)});
+// The rows that tie with the winner of their race.
+std::set<std::size_t> ties_of(const SweepResult& result) {
+  std::set<std::size_t> ties;
   for (const ResultGroup& group : result.groups)
     for (const auto& [workers, race] : group.by_workers)
-      for (std::size_t i = 0; i < race.tied && race.rows.size() > 1; ++i)
-        (i == 0 ? all[race.rows[i]].wins : all[race.rows[i]].ties) = true;
-  return all;
+      for (std::size_t i = 1; i < race.tied; ++i) ties.insert(race.rows[i]);
+  return ties;
 }
 
 // A cell of the CSV; null if it is empty.
@@ -63,21 +50,17 @@ JsonValue value_of(const std::string& column, std::string_view text) {
   return known && known->is_number() ? JsonValue(parse_number(text, {"", column})) : JsonValue(text);
 }
 
-NamedValues without(NamedValues options, const NamedValues& common) {
-  std::erase_if(options, [&](const auto& one) { return std::find(common.begin(), common.end(), one) != common.end(); });
-  return options;
-}
-
 JsonValue rows_of(const SweepResult& result, const ScenarioLabels& labels) {
-  const std::vector<Standing> standings = standings_of(result);
-  NamedValues common = result.rows.front().options;
+  const std::set<std::size_t> ties = ties_of(result);
+  std::vector<NamedValues> options;
   std::set<Names> names;
   for (const ResultRow& row : result.rows) {
-    common = without(common, without(common, row.options));
+    options.push_back(row.options);
     names.insert(names_of(row));
   }
+  const NamedValues common = common_options(options);
   const bool is_ambiguous = names.size() < result.rows.size();  // options distinguish rows, too
-  std::set<std::string> shown = keys_of({{sweep_table()}});     // a large sweep has many other cells
+  std::set<std::string> shown = keys_of({{result_table()}});    // a large sweep has many other cells
   shown.insert({"iteration_s", "lower_bound_s"});
   auto rows = JsonValue::array();
   for (std::size_t i = 0; i < result.rows.size(); ++i) {
@@ -88,7 +71,7 @@ JsonValue rows_of(const SweepResult& result, const ScenarioLabels& labels) {
         json[result.columns[cell]] = value_of(result.columns[cell], row.cells[cell]);
     json["relative_efficiency"] = row.relative_efficiency;
     add_names(json, labels, i);
-    add_standing(json, standings[i]);
+    add_marks(json, row.fits, ties.contains(i), row.free_memory(), result.rule);
     if (is_ambiguous) json["own_options"] = json_of(without(row.options, common));
     rows.push_back(std::move(json));
   }
@@ -103,8 +86,7 @@ Racer racer_of(const ResultRow& row) {
           .lower_bound_s = row.lower_bound_s,
           .equal_work_s = row.seconds_of_equal_work(),
           .fits = row.fits,
-          .doubted_s = row.doubted_s,
-          .doubted_equal_work_s = row.doubted_s ? std::optional(*row.doubted_s / row.batches) : std::nullopt};
+          .doubted_s = row.doubted_s};
 }
 
 // Names a group by the settings that its rows share: "resnet50_k80_b16 on k80-10gbe, ring".
@@ -145,7 +127,7 @@ bool is_without_chance(const SweepResult& result) {
 }  // namespace
 
 JsonValue sweep_document(const SweepResult& result, bool with_rows) {
-  const ScenarioLabels labels = labels_of(result, with_rows);
+  const ScenarioLabels labels = labels_of(result);
   JsonValue document{{"rows", with_rows ? rows_of(result, labels) : JsonValue::array()},
                      {"same", JsonValue::object()},
                      {"races", JsonValue::array()},
@@ -166,20 +148,13 @@ JsonValue sweep_document(const SweepResult& result, bool with_rows) {
   return document;
 }
 
-ViewTable sweep_table() {
-  ViewTable table = result_table("rows");
-  table.columns.push_back({"options", "{own_options}"});
-  return table;
-}
-
 const View& sweep_table_view() {
-  static const View view{{ViewText{"{same}", "same"}, ViewText{}, sweep_table()}};
+  static const View view{{ViewText{"{same}", "same"}, result_table()}};
   return view;
 }
 
 const View& sweep_verdict_view() {
   static const View view{{
-      ViewText{},
       ViewList{"wins", "{series} wins {groups} of {/groups}", "", 6},
       &verdict_view(),
       ViewNotes{},

@@ -244,8 +244,6 @@ bool ResultRow::is_limited() const {
   return std::any_of(options.begin(), options.end(), [](const auto& one) { return one.first == "memory"; });
 }
 
-namespace {
-
 SweepResult sweep_result_of(ResultTable table, const WinningRule& rule) {
   SweepResult result{.file = table.file, .columns = table.columns, .rule = rule};
   const Reader reader(table);
@@ -257,8 +255,6 @@ SweepResult sweep_result_of(ResultTable table, const WinningRule& rule) {
   group_rows(result);
   return result;
 }
-
-}  // namespace
 
 void rank_again(const SweepResult& result, Race& race) {
   const std::int64_t nodes = race.nodes;
@@ -278,14 +274,6 @@ std::vector<RelativeEfficiency> relative_efficiencies(const ResultTable& table) 
   for (const ResultGroup& group : result.groups)
     for (const std::size_t row : group.rows) all[row] = {result.rows[row].relative_efficiency, group.reference_workers};
   return all;
-}
-
-SweepResult read_sweep_result(const Files& files, const std::string& file, const WinningRule& rule) {
-  return sweep_result_of(read_results(files, file), rule);
-}
-
-SweepResult parse_sweep_result(const std::string& text, const std::string& file, const WinningRule& rule) {
-  return sweep_result_of(parse_results(text, file), rule);
 }
 
 }  // namespace allreplay

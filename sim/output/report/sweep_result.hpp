@@ -75,10 +75,7 @@ struct RelativeEfficiency {
 /// relative to one worker. Throws InputError.
 std::vector<RelativeEfficiency> relative_efficiencies(const ResultTable& table);
 
-/// Reads the CSV of `allreplay sweep --out`. Unknown columns are kept as text. Throws InputError.
-SweepResult read_sweep_result(const Files& files, const std::string& file, const WinningRule& rule = {});
-
-/// Parses `text` as the contents of `file`. Throws InputError.
-SweepResult parse_sweep_result(const std::string& text, const std::string& file, const WinningRule& rule = {});
+/// Reads the table of a CSV of `allreplay sweep --out`. Unknown columns are kept as text. Throws InputError.
+SweepResult sweep_result_of(ResultTable table, const WinningRule& rule = {});
 
 }  // namespace allreplay

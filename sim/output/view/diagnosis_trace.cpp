@@ -1,5 +1,3 @@
-#include "sim/output/view/diagnosis_trace.hpp"
-
 #include <algorithm>
 #include <iterator>
 #include <optional>
@@ -7,6 +5,8 @@
 #include <fmt/format.h>
 
 #include "sim/base/core/json_value.hpp"
+#include "sim/output/view/traces.hpp"
+#include "sim/studies/diagnosis/diagnosis.hpp"
 
 namespace allreplay {
 

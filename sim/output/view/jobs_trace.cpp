@@ -1,5 +1,3 @@
-#include "sim/output/view/jobs_trace.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -7,6 +5,8 @@
 #include <fmt/format.h>
 
 #include "sim/base/core/json_value.hpp"
+#include "sim/output/view/traces.hpp"
+#include "sim/studies/jobs/jobs_run.hpp"
 
 namespace allreplay {
 

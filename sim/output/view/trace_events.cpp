@@ -1,5 +1,3 @@
-#include "sim/output/view/trace_events.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -12,6 +10,7 @@
 #include "sim/base/core/json_value.hpp"
 #include "sim/output/view/activity_looks.hpp"
 #include "sim/output/view/timeline_rows.hpp"
+#include "sim/output/view/traces.hpp"
 
 namespace allreplay {
 

@@ -11,8 +11,7 @@
 #include "sim/base/core/text.hpp"
 #include "sim/output/picture/picture_file.hpp"
 #include "sim/output/report/calibration_report.hpp"
-#include "sim/output/report/level_report.hpp"
-#include "sim/output/view/calibration_picture.hpp"
+#include "sim/output/view/pictures.hpp"
 #include "sim/programs/command/command.hpp"
 #include "sim/replay/training/options.hpp"
 

@@ -6,9 +6,8 @@
 #include "sim/base/core/text.hpp"
 #include "sim/output/picture/picture_file.hpp"
 #include "sim/output/report/collective_report.hpp"
-#include "sim/output/report/links_report.hpp"
-#include "sim/output/view/busbw_picture.hpp"
-#include "sim/output/view/links_picture.hpp"
+#include "sim/output/report/topology_report.hpp"
+#include "sim/output/view/pictures.hpp"
 #include "sim/programs/command/command.hpp"
 #include "sim/programs/command/operation_argument.hpp"
 #include "sim/replay/training/collective_choice.hpp"
@@ -85,8 +84,8 @@ Scenario scenario_of(Library& library, const CollectiveArguments& arguments, con
   return scenario;
 }
 
-std::string title_of(const View& heading, const JsonValue& json) {
-  return std::string(trim(rendered(heading, json, {.width = 1000})));
+std::string title_of(const JsonValue& json) {
+  return std::string(trim(rendered(collectives_heading_view(), json, {.width = 1000})));
 }
 
 // In fluid and message a single collective's picture is its use of links.
@@ -97,16 +96,16 @@ void execute_one(Context& context, const CollectiveArguments& arguments, const P
   if (arguments.links || (drawn && collective_of(one.scenario).detailed()))
     usage = link_usage(one.scenario, rows.back().bytes, rows.back().time_s,
                        argument(arguments.links ? "--links" : "--plot"));
-  JsonValue json = collective_json(one.scenario, one.pricing);
+  JsonValue json = collectives_json({one});
   if (arguments.links) json["rows"].back()["links"] = links_json(*usage);
-  const std::string title = title_of(collective_heading_view(), json);
+  const std::string title = title_of(json);
   if (drawn)
     write_picture(context.files(), arguments.plot,
                   usage ? links_picture(*usage, *one.scenario.cluster.network.topology,
                                         fmt::format("{}; {}", title, format_size(rows.back().bytes)))
                         : busbw_picture({one}, title));
   if (arguments.json) return context.console.print_json(json["rows"]);
-  context.console.show(collective_view(), json);
+  context.console.show(collectives_view(), json);
   if (!arguments.links) return;
   context.console.print("\n");
   context.console.show(links_view(), links_document(*usage));
@@ -122,8 +121,7 @@ void print_csv(Console& console, const std::vector<PricedCollective>& all) {
 
 void execute_several(Context& context, const CollectiveArguments& arguments, const std::vector<PricedCollective>& all) {
   const JsonValue json = collectives_json(all);
-  if (!arguments.plot.empty())
-    write_picture(context.files(), arguments.plot, busbw_picture(all, title_of(collectives_heading_view(), json)));
+  if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, busbw_picture(all, title_of(json)));
   if (arguments.csv) return print_csv(context.console, all);
   if (!arguments.json) return context.console.show(collectives_view(), json);
   auto rows = JsonValue::array();

@@ -5,8 +5,8 @@
 #include "sim/base/core/file.hpp"
 #include "sim/output/picture/picture_file.hpp"
 #include "sim/output/report/jobs_report.hpp"
-#include "sim/output/view/jobs_picture.hpp"
-#include "sim/output/view/jobs_trace.hpp"
+#include "sim/output/view/pictures.hpp"
+#include "sim/output/view/traces.hpp"
 #include "sim/programs/command/command.hpp"
 #include "sim/studies/jobs/jobs_run.hpp"
 

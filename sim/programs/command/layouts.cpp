@@ -11,7 +11,7 @@
 #include "sim/output/picture/picture_file.hpp"
 #include "sim/output/report/layouts_report.hpp"
 #include "sim/output/report/phrases.hpp"
-#include "sim/output/view/memory_picture.hpp"
+#include "sim/output/view/pictures.hpp"
 #include "sim/plans/pipeline/pipeline_plan.hpp"
 #include "sim/programs/command/estimate_arguments.hpp"
 #include "sim/replay/training/memory.hpp"
@@ -188,7 +188,7 @@ void recommend_layouts(Context& context, const LayoutArguments& arguments, const
   if (!samples)
     context.console.print_stderr(fmt::format(
         "note: {} samples per iteration, one per worker (--global-batch sets another number)", search.workers));
-  if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(memory_chart(advice, search)));
+  if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, memory_picture(advice, search));
   if (arguments.json)
     for (const std::string& one : advice.skipped) context.console.note("skipped " + one);
   if (arguments.json)

@@ -4,9 +4,10 @@
 #include <fmt/ranges.h>
 
 #include "sim/base/core/text.hpp"
+#include "sim/inputs/estimate/estimate.hpp"
 #include "sim/output/picture/picture_file.hpp"
 #include "sim/output/report/recommend_report.hpp"
-#include "sim/output/view/memory_picture.hpp"
+#include "sim/output/view/pictures.hpp"
 #include "sim/plans/pipeline/pipeline_plan.hpp"
 #include "sim/plans/schedule/offer.hpp"
 #include "sim/programs/command/command.hpp"
@@ -171,7 +172,7 @@ void recommend_and_print(Context& context, const RecommendArguments& arguments, 
   for (const RuledOut& one : ruled_out) context.console.warn(left_out(one.strategy, one.why));
   context.console.warn(sizes.front().front().tuned.result.warning);
   require_fitting(sizes);
-  if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(memory_chart(sizes.front())));
+  if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, memory_picture(sizes.front()));
   if (arguments.json)
     context.console.print_json(recommend_json(sizes, task.request.rule, training));
   else if (sizes.size() == 1)

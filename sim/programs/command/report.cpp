@@ -2,7 +2,7 @@
 
 #include "sim/base/core/file.hpp"
 #include "sim/base/core/units.hpp"
-#include "sim/output/html/report_page.hpp"
+#include "sim/output/html/pages.hpp"
 #include "sim/programs/command/command.hpp"
 
 namespace allreplay {
@@ -19,7 +19,7 @@ void execute(Context& context, const ReportArguments& arguments) {
   const auto most = parse_integer(arguments.timelines, 0, 1000, argument("--timelines"));
   require_separate(context.files(), {{"--out", arguments.out, false, "content=\"allreplay report\"", arguments.force}},
                    {arguments.file, file_behind(context.files(), "configs", arguments.config)});
-  SweepResult result = read_sweep_result(context.files(), arguments.file, arguments.winning.rule());
+  SweepResult result = sweep_result_of(read_results(context.files(), arguments.file), arguments.winning.rule());
   PageTitle title;
   ChosenTimelines chosen;
   if (!arguments.config.empty()) {

@@ -12,7 +12,7 @@
 #include "sim/base/core/interruption.hpp"
 #include "sim/base/core/text.hpp"
 #include "sim/base/core/units.hpp"
-#include "sim/output/report/jobs_sweep_report.hpp"
+#include "sim/output/report/jobs_report.hpp"
 #include "sim/output/report/sweep_report.hpp"
 #include "sim/programs/command/console.hpp"
 #include "sim/studies/experiment/cluster_columns.hpp"
@@ -68,7 +68,7 @@ class Printout {
         print_count(console, out);
       return console.show(jobs_sweep_verdict_view(), document);
     }
-    const SweepResult result = parse_sweep_result(std::exchange(csv, {}), "the sweep", rule_);
+    const SweepResult result = sweep_result_of(parse_results(std::exchange(csv, {}), "the sweep"), rule_);
     const JsonValue document = sweep_document(result, shows_all());
     if (shows_all())
       console.show(sweep_table_view(), document);

@@ -8,9 +8,10 @@
 #include "sim/inputs/cluster/make_topology.hpp"
 #include "sim/output/picture/picture_file.hpp"
 #include "sim/output/report/topology_report.hpp"
-#include "sim/output/view/links_picture.hpp"
+#include "sim/output/view/pictures.hpp"
 #include "sim/programs/command/command.hpp"
 #include "sim/replay/training/collective_choice.hpp"
+#include "sim/replay/training/link_usage.hpp"
 #include "sim/studies/experiment/cluster_words.hpp"
 #include "sim/studies/experiment/saved_changes.hpp"
 

@@ -8,7 +8,7 @@
 #include "sim/base/core/text.hpp"
 #include "sim/output/picture/picture_file.hpp"
 #include "sim/output/report/validation_report.hpp"
-#include "sim/output/view/validation_picture.hpp"
+#include "sim/output/view/pictures.hpp"
 #include "sim/programs/command/command.hpp"
 #include "sim/studies/calibration/validation.hpp"
 

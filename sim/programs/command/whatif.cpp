@@ -3,9 +3,8 @@
 #include "sim/base/core/named.hpp"
 #include "sim/base/core/text.hpp"
 #include "sim/output/picture/picture_file.hpp"
-#include "sim/output/report/target_report.hpp"
 #include "sim/output/report/what_if_report.hpp"
-#include "sim/output/view/what_if_picture.hpp"
+#include "sim/output/view/pictures.hpp"
 #include "sim/programs/command/command.hpp"
 #include "sim/programs/command/config_words.hpp"
 #include "sim/studies/experiment/target_search.hpp"
@@ -43,7 +42,7 @@ void ask_and_print(Context& context, const WhatIfArguments& arguments, Farm* far
   require_separate(context.files(), {{"--plot", arguments.plot}}, arguments.scenario.files(context.files()));
   Library library(context.inputs);
   const WhatIf answer = what_if(library, arguments.scenario.request(arguments.strategy), how, farm);
-  if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(what_if_chart(answer)));
+  if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, what_if_picture(answer));
   context.console.warn(answer.base.outcome.result.warning);
   if (arguments.json) return context.console.print_json(what_if_json(answer));
   context.console.show(what_if_view(), what_if_document(answer));

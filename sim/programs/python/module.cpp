@@ -18,7 +18,7 @@
 #include "sim/formats/interchange/plan_file.hpp"
 #include "sim/output/picture/svg.hpp"
 #include "sim/output/view/activity_looks.hpp"
-#include "sim/output/view/timeline_picture.hpp"
+#include "sim/output/view/pictures.hpp"
 #include "sim/output/view/timeline_rows.hpp"
 #include "sim/plans/schedule/gradients.hpp"
 #include "sim/programs/command/command.hpp"

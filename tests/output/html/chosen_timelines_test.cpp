@@ -1,11 +1,10 @@
-#include "sim/output/html/chosen_timelines.hpp"
 
 #include <algorithm>
 
 #include "tests/catch.hpp"
 #include "tests/output/report/results.hpp"
 
-#include "sim/output/html/report_page.hpp"
+#include "sim/output/html/pages.hpp"
 
 using namespace allreplay;
 
@@ -17,7 +16,7 @@ SweepResult swept(const std::string& config) {
   const Sweep sweep = sweep_of(config);
   const std::string out = result_file("swept.csv", "");
   run_sweep(sweep, {.out = out, .progress = false});
-  return read_sweep_result(Files(), out);
+  return sweep_result_of(read_results(Files(), out));
 }
 
 const std::string config = R"({"name": "x", "profiles": ["googlenet_k80_b32", "resnet50_k80_b16"],
@@ -93,7 +92,7 @@ TEST_CASE("names of files are taken from the configuration") {
     "strategies": ["wfbp", "sync-easgd"]})"));
   const std::string out = result_file("mine_out.csv", "");
   run_sweep(sweep, {.out = out, .progress = false});
-  const SweepResult result = read_sweep_result(Files(), out);
+  const SweepResult result = sweep_result_of(read_results(Files(), out));
   CHECK(std::holds_alternative<Outcome>(choose_timelines({}, result, sweep, 1).timelines.at(0).outcome));
 }
 

@@ -3,8 +3,6 @@
 #include "tests/catch.hpp"
 #include "tests/studies/calibration/logs.hpp"
 
-#include "sim/output/report/level_report.hpp"
-
 using namespace allreplay;
 
 namespace {

@@ -46,7 +46,7 @@ SweepResult with_column(const std::string& rows, const std::string& name, const 
     text.insert(at, "," + cell);
     at += cell.size() + 2;
   }
-  return read_sweep_result(Files(), result_file("column.csv", text));
+  return sweep_result_of(read_results(Files(), result_file("column.csv", text)));
 }
 
 }  // namespace
@@ -70,7 +70,8 @@ TEST_CASE("codecs are compared in one group, whatever collectives they bring") {
 
 TEST_CASE("errors in a CSV name its line and column") {
   const auto place = [](const std::string& text) {
-    return std::filesystem::path(error_place([&] { read_sweep_result(Files(), result_file("bad.csv", text)); }))
+    return std::filesystem::path(
+               error_place([&] { sweep_result_of(read_results(Files(), result_file("bad.csv", text))); }))
         .filename()
         .string();
   };

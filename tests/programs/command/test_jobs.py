@@ -233,18 +233,15 @@ class Jobs(program.Case):
 
     def test_an_event_outside_what_was_measured(self):
         """At 1000 s all is over; at 0 s, for an hour, nothing is. Of a link it is anybody's."""
-        for event, jobs in (({"at": "1000 s", "node": "h0", "slowdown": 2}, ["a"]),
-                            ({"at": "1000 s", "link": ["h0", "s0"], "bandwidth": "x0.5"}, ["a", "b"]),
-                            ({"at": "0 s", "for": "1 h", "node": "h0", "slowdown": 2}, None),
-                            ({"at": "0 s", "for": "1 h", "link": ["h0", "s0"], "bandwidth": "x0.5"}, None),
-                            ({"at": "0 s", "node": "h9", "slowdown": 2}, [])):
+        for event, unfelt in (({"at": "1000 s", "node": "h0", "slowdown": 2}, True),
+                              ({"at": "1000 s", "link": ["h0", "s0"], "bandwidth": "x0.5"}, True),
+                              ({"at": "0 s", "for": "1 h", "node": "h0", "slowdown": 2}, False),
+                              ({"at": "0 s", "for": "1 h", "link": ["h0", "s0"], "bandwidth": "x0.5"}, False),
+                              ({"at": "0 s", "node": "h9", "slowdown": 2}, True)):
             with self.subTest(event):
                 document = self.two(events=[event])
                 document["cluster"]["workers"] = 10
-                notes = [note for note in self.notes(document) if "event 0" in note]
-                self.assertEqual(len(notes), jobs is not None)
-                if jobs:
-                    self.assertTrue(notes[0].endswith(f" {' and '.join(jobs)}"), notes)
+                self.assertEqual(len([note for note in self.notes(document) if "events 0" in note]), unfelt)
 
     def test_what_events_cost(self):
         """With events the verdict has the slow-down without them, too."""
