@@ -52,7 +52,7 @@ JsonValue group_json(const Comparison& comparison, const OutcomeGroup& group, co
       const std::size_t place = race.order[i];
       const auto& [scenario, result, wall_s] = outcomes[place];
       const bool is_tied = i < race.tied && race.order.size() > 1;
-      JsonValue row = all_rows.items()[place];
+      JsonValue row = all_rows[place];
       const auto free = free_share(scenario.options.memory.limit, result.memory.peak);
       add_names(row, labels, place);
       if (place < over_best.size() && over_best[place])
@@ -73,7 +73,7 @@ JsonValue options_by_strategy(const std::vector<Outcome>& outcomes, const ShownO
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     const JsonValue own = json_of(options.own[i]);
     const std::string_view strategy = outcomes[i].scenario.strategy->name;
-    if (!options.own[i].empty() && seen.emplace(strategy, own.dump()).second)
+    if (!options.own[i].empty() && seen.emplace(strategy, json_text(own)).second)
       list.push_back({{"strategy", strategy}, {"options", own}});
   }
   return list;

@@ -33,7 +33,7 @@ void add_note_on_phases(const JobsResult& result, JsonValue& notes) {
   for (const JobResult& job : result.jobs)
     if (job.together && !job.seated.iterations && to_seconds(job.to - job.from) < longest->together->mean)
       jobs.push_back(job.seated.name);
-  if (!jobs.items().empty())
+  if (!jobs.empty())
     notes.push_back({{"note", "one phase"},
                      {"jobs", std::move(jobs)},
                      {"longest", longest->seated.name},
@@ -64,7 +64,7 @@ JsonValue unmeasured_events(const JobsFile& file, const JobsResult& result) {
       else if (job.together)
         jobs.push_back(job.seated.name);
     }
-    if (!is_of_a_job || (!jobs.items().empty() && (file.events[i].slowdown || !is_measured)))
+    if (!is_of_a_job || (!jobs.empty() && (file.events[i].slowdown || !is_measured)))
       events.push_back({{"event", i}, {"jobs", std::move(jobs)}});
   }
   return events;

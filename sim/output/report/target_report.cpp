@@ -77,13 +77,13 @@ JsonValue target_document(const TargetAnswer& answer, const TargetSearch& search
     document["last"] = answer.steps.back().value;
     const char* kind = !answer.answer ? "none" : answer.all_meet ? "all" : answer.is_least ? "least" : "most";
     document["kind"] = kind;
-    if (answer.answer) document["chosen"] = document["steps"].items()[*answer.answer];
+    if (answer.answer) document["chosen"] = document["steps"][*answer.answer];
   }
   if (!answer.fabrics.empty()) {
     add_marks(document["fabrics"], answer.fabrics, answer.cheapest);
     add_notes_on_marks(notes, document["fabrics"], WinningRule());
     document["none_of_the_fabrics"] = !answer.cheapest;
-    if (answer.cheapest) document["chosen_fabric"] = document["fabrics"].items()[*answer.cheapest];
+    if (answer.cheapest) document["chosen_fabric"] = document["fabrics"][*answer.cheapest];
   }
   document["notes"] = std::move(notes);
   return document;

@@ -303,8 +303,8 @@ void read_plot_option(PlotOptions& options, const std::string& key_and_value, co
   if (equals == std::string::npos)
     throw InputError(place, fmt::format("'{}' has no value", key_and_value), "KEY=VALUE");
   const std::string key = key_and_value.substr(0, equals), value = key_and_value.substr(equals + 1);
-  const std::string text = is_json(value) ? value : JsonValue(value).dump();
-  const std::string quoted = JsonValue(key).dump();
+  const std::string text = JsonValue::accept(value) ? value : json_text(value);
+  const std::string quoted = json_text(key);
   read_plot_options(options, Json::parse(fmt::format("{{{}: {}}}", quoted, text), place.file + ": " + place.path));
 }
 

@@ -69,7 +69,7 @@ void execute(Context& context, const JobsArguments& arguments) {
   if (arguments.json) {
     JsonValue json = jobs_json(found.result, printed, arguments.each);
     json["wall_s"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-    return context.console.print("{}\n", json.dump());
+    return context.console.print("{}\n", json_text(json));
   }
   std::optional<JobsResult> undisturbed;
   if (most_slowed(found.result) && !(file.events.empty() && file.background.empty()))

@@ -275,7 +275,7 @@ void execute(Context& context, const ListArguments& arguments) {
     return;
   }
   const TextRows rows = listing.lines(context.files());
-  if (arguments.json) return context.console.print("{}\n", json_of(listing, rows).dump(2));
+  if (arguments.json) return context.console.print("{}\n", json_text(json_of(listing, rows), 2));
   Table table({"name", ""});
   const Groups groups = listing.groups ? listing.groups(context.files(), rows) : Groups{{"", rows}};
   for (const auto& [title, some] : groups) {

@@ -47,7 +47,7 @@ class Printout {
   void add(std::size_t place, const SimulatedRow& row) {
     if (!row.warning.empty()) warnings_[place] = row.warning;
     if (lines_.size() <= place) lines_.resize(place + 1);
-    lines_[place] = json_ ? json_of(row.row).dump(2) : to_csv(row.row);
+    lines_[place] = json_ ? json_text(json_of(row.row), 2) : to_csv(row.row);
     if (!keeps_) return;
     if (kept_.size() <= place) kept_.resize(place + 1);
     kept_[place] = to_csv(row.row);
