@@ -62,7 +62,7 @@ constexpr std::int64_t most_jobs = 1024;
 
 }  // namespace
 
-void add_jobs_option(Command command, std::string& jobs, std::string_view what) {
+void add_jobs_option(Command& command, std::string& jobs, std::string_view what) {
   command
       .add_option("-j,--jobs", jobs, values::number,
                   fmt::format("number of {} at a time, at most {}; results do not depend on it", what, most_jobs))
@@ -128,7 +128,7 @@ Outcome run_with_progress(const Console& console, const Scenario& scenario) {
   return run(scenario, [&progress] { progress.advance(); });
 }
 
-void add_engine(Command command, std::string& engine) {
+void add_engine(Command& command, std::string& engine) {
   command.add_option("--engine", engine, {.name = "ENGINE", .choices = "mpi"},
                      "mpi: simulate on the ranks of mpirun (docs/clusters.md)");
 }
@@ -164,7 +164,7 @@ WinningRule WinningArguments::rule() const {
   return rule;
 }
 
-void add_doubt_option(Command command, WinningArguments& arguments) {
+void add_doubt_option(Command& command, WinningArguments& arguments) {
   arguments.doubt = "0.5";
   command
       .add_option(
@@ -174,7 +174,7 @@ void add_doubt_option(Command command, WinningArguments& arguments) {
       .capture_default_str();
 }
 
-void add_winning_options(Command command, WinningArguments& arguments) {
+void add_winning_options(Command& command, WinningArguments& arguments) {
   command
       .add_option("--tie", arguments.tie, {"SHARE"},
                   "rows within this share of the fastest tie, and the simplest to run wins: what runs now, then a "
@@ -189,7 +189,7 @@ void add_winning_options(Command command, WinningArguments& arguments) {
       .capture_default_str();
 }
 
-void add_strategy_or_plan(Command command, std::string& strategy, std::string& plan) {
+void add_strategy_or_plan(Command& command, std::string& strategy, std::string& plan) {
   command.add_option("-s,--strategy", strategy, values::strategy, "see `allreplay list strategies`");
   command.add_option("--plan", plan, values::file,
                      "instead of --strategy: a plan from a file, as `allreplay plan --json` writes it");
@@ -257,7 +257,7 @@ std::uint64_t parse_seed(const std::string& text) {
       parse_integer(text, 0, std::numeric_limits<std::int64_t>::max(), argument("--seed")));
 }
 
-void add_seeds_option(Command command, std::string& seeds) {
+void add_seeds_option(Command& command, std::string& seeds) {
   command.add_option(
       "--seeds", seeds, {.name = "FROM:TO|N,..."},
       "repeat it with these seeds of jitter, spread and ecmp, the same for all rows: means and statistics");

@@ -57,7 +57,7 @@ inline constexpr std::initializer_list<Changed> every_change = {Changed::Network
                                                                 Changed::Stragglers};
 
 /// Adds the flags that change one of `kinds`.
-void add_change_options(Command command, ChangeArguments& arguments, std::initializer_list<Changed> kinds);
+void add_change_options(Command& command, ChangeArguments& arguments, std::initializer_list<Changed> kinds);
 
 std::vector<ChangeText> changes_of(const ChangeArguments& arguments);
 
@@ -65,8 +65,8 @@ std::vector<ChangeText> changes_of(const ChangeArguments& arguments);
 using ClusterWordArguments = std::map<std::string, std::string, std::less<>>;
 
 /// Adds --cluster, and the flags that describe a cluster instead.
-void add_cluster_options(Command command, std::string& cluster, ClusterWordArguments& words);
-void add_cluster_options(Command command, std::vector<std::string>& clusters, ClusterWordArguments& words);
+void add_cluster_options(Command& command, std::string& cluster, ClusterWordArguments& words);
+void add_cluster_options(Command& command, std::vector<std::string>& clusters, ClusterWordArguments& words);
 
 std::vector<ChangeText> words_of_cluster(const ClusterWordArguments& arguments);
 
@@ -99,14 +99,14 @@ struct SeveralArguments {
 };
 
 /// Adds the options of a scenario to `command`. With `several`, the options in it take lists. Returns --profile.
-Option add_scenario_options(Command command, ScenarioArguments& arguments, SeveralArguments* several = nullptr);
+Option& add_scenario_options(Command& command, ScenarioArguments& arguments, SeveralArguments* several = nullptr);
 
 /// Adds --model and the other options that estimate a profile instead of `profile` (--profile).
-void add_model_options(Command command, Option profile, ScenarioArguments& arguments);
+void add_model_options(Command& command, Option& profile, ScenarioArguments& arguments);
 
 /// The same without the options of the profile. Returns --cluster, which is not required here.
-Option add_setting_options(Command command, ScenarioArguments& arguments, std::initializer_list<Changed> changes,
-                           SeveralArguments* several = nullptr);
+Option& add_setting_options(Command& command, ScenarioArguments& arguments, std::initializer_list<Changed> changes,
+                            SeveralArguments* several = nullptr);
 
 /// Warns about options that had no effect on any of the outcomes. REQUIRES: `outcomes` is not empty.
 void warn_of_idle_options(Console& console, const ScenarioArguments& arguments, std::span<const Outcome> outcomes);
@@ -130,12 +130,12 @@ struct WinningArguments {
   /// Throws InputError.
   WinningRule rule() const;
 };
-void add_winning_options(Command command, WinningArguments& arguments);
+void add_winning_options(Command& command, WinningArguments& arguments);
 /// Adds --doubt, for commands that replay winners with less bandwidth.
-void add_doubt_option(Command command, WinningArguments& arguments);
+void add_doubt_option(Command& command, WinningArguments& arguments);
 
 /// Adds --strategy and --plan, exactly one of which must be given.
-void add_strategy_or_plan(Command command, std::string& strategy, std::string& plan);
+void add_strategy_or_plan(Command& command, std::string& strategy, std::string& plan);
 /// Throws InputError unless exactly one was given.
 void require_strategy_or_plan(const std::string& strategy, const std::string& plan);
 
@@ -166,7 +166,7 @@ SourceLocation argument(const std::string& option);
 std::uint64_t parse_seed(const std::string& text);
 
 /// Adds --seeds.
-void add_seeds_option(Command command, std::string& seeds);
+void add_seeds_option(Command& command, std::string& seeds);
 
 /// Parses --seeds; empty if it is not given. Throws InputError.
 std::vector<std::uint64_t> seeds_in(const std::string& text);
@@ -181,7 +181,7 @@ std::vector<std::string> names_in(const std::vector<std::string>& lists, const S
 bool selects_all(const std::vector<std::string>& strategies);
 
 /// Adds --jobs, the number of `what` ("rows", "trials") that are simulated at a time.
-void add_jobs_option(Command command, std::string& jobs, std::string_view what);
+void add_jobs_option(Command& command, std::string& jobs, std::string_view what);
 
 /// Parses --jobs. Throws InputError.
 int parse_jobs(const std::string& text);
@@ -201,7 +201,7 @@ void on_farm(Console& console, const std::function<Farm::Answer()>& prepare,
 Outcome run_with_progress(const Console& console, const Scenario& scenario);
 
 /// Adds --engine to a command whose only engine is MPI; require_mpi_or_none() throws InputError for another value.
-void add_engine(Command command, std::string& engine);
+void add_engine(Command& command, std::string& engine);
 void require_mpi_or_none(const std::string& engine);
 
 /// Handles options that only some of a command's strategies read: the others run without them, and a note says so.

@@ -322,33 +322,31 @@ void execute(Context& context, const CompareArguments& arguments) {
 }  // namespace
 
 void add_compare(CommandLine& app) {
-  auto arguments = std::make_shared<CompareArguments>();
-  Command command = app.add_subcommand("compare", "compare several strategies, on several networks, fastest first");
-  add_model_options(command, add_scenario_options(command, arguments->scenario, &arguments->several),
-                    arguments->scenario);
-  add_config_option(command, arguments->scenario.configs);
-  add_winning_options(command, arguments->winning);
-  add_doubt_option(command, arguments->winning);
-  add_training_options(command, arguments->training);
-  add_seeds_option(command, arguments->scenario.seeds);
-  command.add_option("-s,--strategy,--strategies", arguments->strategies, values::strategies,
+  auto [command, arguments] =
+      app.add<CompareArguments>("compare", "compare several strategies, on several networks, fastest first", execute);
+  add_model_options(command, add_scenario_options(command, arguments.scenario, &arguments.several), arguments.scenario);
+  add_config_option(command, arguments.scenario.configs);
+  add_winning_options(command, arguments.winning);
+  add_doubt_option(command, arguments.winning);
+  add_training_options(command, arguments.training);
+  add_seeds_option(command, arguments.scenario.seeds);
+  command.add_option("-s,--strategy,--strategies", arguments.strategies, values::strategies,
                      "a,b,c, or all (all, unless --plan is given)");
-  command.add_option("--plan", arguments->plans, values::file, "a plan from a file; any number of times")
+  command.add_option("--plan", arguments.plans, values::file, "a plan from a file; any number of times")
       .allow_extra_args(false);
-  add_jobs_option(command, arguments->jobs, "scenarios");
-  const Option json = command.add_flag("--json", arguments->json, "print a JSON array, in the order given");
-  command.add_flag("--csv", arguments->csv, "print CSV, in the order given").excludes(json);
-  command.add_option("--plot", arguments->plot, values::file,
+  add_jobs_option(command, arguments.jobs, "scenarios");
+  Option& json = command.add_flag("--json", arguments.json, "print a JSON array, in the order given");
+  command.add_flag("--csv", arguments.csv, "print CSV, in the order given").excludes(json);
+  command.add_option("--plot", arguments.plot, values::file,
                      "draw the parts of each iteration as bars: FILE.svg, .png or .pdf");
-  command.add_option("--timeline", arguments->timeline, values::file,
+  command.add_option("--timeline", arguments.timeline, values::file,
                      "draw the iterations below each other on one time axis: FILE.svg, .png or .pdf");
-  command.footer(
+  command.footer =
       "Example:\n  allreplay compare --profile resnet50_k80_b16 --cluster k80-10gbe --workers 64 --strategies "
       "wfbp,mg-wfbp,optimal-merge\n"
       "  allreplay compare --profile resnet50_k80_b16 --cluster k80-10gbe,v100-10gbe --collective "
       "ring,halving-doubling --workers 16,64 --strategies ddp,best\n"
-      "  allreplay compare --profile resnet50_k80_b16 --cluster k80-10gbe --plot bars.svg --timeline timelines.svg");
-  command.callback([arguments](Context& context) { execute(context, *arguments); });
+      "  allreplay compare --profile resnet50_k80_b16 --cluster k80-10gbe --plot bars.svg --timeline timelines.svg";
 }
 
 }  // namespace allreplay

@@ -203,7 +203,7 @@ void execute(Context& context, const EstimateArguments& arguments) {
 }
 
 // Adds the flags that describe a model without a file, and what is trained of it.
-void add_architecture(Command command, EstimateArguments& a) {
+void add_architecture(Command& command, EstimateArguments& a) {
   command.add_option("--family", a.family, {.name = "FAMILY", .words = families},
                      "without --model: llama (default), gpt2, bert");
   command.add_option("--layers", a.layers, values::number, "blocks");
@@ -231,39 +231,39 @@ void add_architecture(Command command, EstimateArguments& a) {
 }  // namespace
 
 void add_estimate(CommandLine& app) {
-  auto a = std::make_shared<EstimateArguments>();
-  Command command = app.add_subcommand("estimate", "estimate a profile from data sheets; no model code or GPU needed");
-  command.add_option("--model", a->model, values::model, "a model, a file of one, or a config.json");
-  command.add_option("--from", a->from, values::profile, "a profile to rescale, instead of a model");
-  command.add_option("--device", a->device, values::device, "a device, or a file of one");
-  command.add_option("--from-device", a->from_device, values::device, "device of the profile (the one it names)");
-  command.add_option("--batch", a->batch, values::number, "samples of one device in a mini-batch");
-  command.add_option("--seq", a->seq, values::number, "tokens of a sample (the model's positions)");
-  command.add_option("--precision", a->precision, {.name = "PRECISION", .words = [] { return names_of(precisions); }},
+  auto [command, a] = app.add<EstimateArguments>(
+      "estimate", "estimate a profile from data sheets; no model code or GPU needed", execute);
+  command.add_option("--model", a.model, values::model, "a model, a file of one, or a config.json");
+  command.add_option("--from", a.from, values::profile, "a profile to rescale, instead of a model");
+  command.add_option("--device", a.device, values::device, "a device, or a file of one");
+  command.add_option("--from-device", a.from_device, values::device, "device of the profile (the one it names)");
+  command.add_option("--batch", a.batch, values::number, "samples of one device in a mini-batch");
+  command.add_option("--seq", a.seq, values::number, "tokens of a sample (the model's positions)");
+  command.add_option("--precision", a.precision, {.name = "PRECISION", .words = [] { return names_of(precisions); }},
                      "fp32, tf32, fp16, bf16, or fp8 or fp4 for products of blocks (bf16, else fp32)");
-  command.add_option("--recompute", a->recompute, {.name = "RULE", .words = [] { return names_of(recompute_rules); }},
+  command.add_option("--recompute", a.recompute, {.name = "RULE", .words = [] { return names_of(recompute_rules); }},
                      "recomputation in the backward pass: none (default), selective, full");
-  command.add_flag("--sequence-parallel", a->sequence_parallel,
+  command.add_flag("--sequence-parallel", a.sequence_parallel,
                    "tensor-parallel groups also split the tokens outside of their split products (Megatron-LM)");
-  command.add_option("--optimizer", a->optimizer, {.name = "OPTIMIZER", .words = [] { return names_of(optimizers); }},
+  command.add_option("--optimizer", a.optimizer, {.name = "OPTIMIZER", .words = [] { return names_of(optimizers); }},
                      "adam, adam-unfused, sgd (transformers adam, else sgd)");
-  command.add_option("--head", a->head, {}, "head of BERT: none (default), or mlm, as in pre-training");
-  command.add_option("--host", a->host, {.name = "SOFTWARE", .words = [] { return names_of(host_figures()); }},
+  command.add_option("--head", a.head, {}, "head of BERT: none (default), or mlm, as in pre-training");
+  command.add_option("--host", a.host, {.name = "SOFTWARE", .words = [] { return names_of(host_figures()); }},
                      "the time that launches and steps take: none (default: CUDA graphs, compilation), eager");
-  command.add_option("--mfu", a->mfu, values::ratio, "measured model FLOPs over the peak, such as 45%");
-  command.add_option("--tokens-per-second", a->tokens_per_second, values::number,
+  command.add_option("--mfu", a.mfu, values::ratio, "measured model FLOPs over the peak, such as 45%");
+  command.add_option("--tokens-per-second", a.tokens_per_second, values::number,
                      "measured tokens/s of one GPU in the setting; SPEED@BATCH,... at several batches");
-  command.add_option("--samples-per-second", a->samples_per_second, values::number, "the same, in samples");
-  command.add_option("--efficiency", a->efficiency, values::ratio,
+  command.add_option("--samples-per-second", a.samples_per_second, values::number, "the same, in samples");
+  command.add_option("--efficiency", a.efficiency, values::ratio,
                      "kernels' part of the roofline, and that of attention: 59%,37% (the device's, or the usual)");
-  add_architecture(command, *a);
-  command.add_option("--out", a->out, values::file, "the profile to write");
-  command.add_flag("--force", a->force, help_on_force);
-  command.add_flag("--plain", a->plain,
+  add_architecture(command, a);
+  command.add_option("--out", a.out, values::file, "the profile to write");
+  command.add_flag("--force", a.force, help_on_force);
+  command.add_flag("--plain", a.plain,
                    "print the plain roofline times of a model file's layers in fp32, in seconds, as JSON");
-  add_setting_options(command, a->setting, {Changed::Network, Changed::Stragglers});
-  add_strategy_or_plan(command, a->strategy, a->plan);
-  command.footer(
+  add_setting_options(command, a.setting, {Changed::Network, Changed::Stragglers});
+  add_strategy_or_plan(command, a.strategy, a.plan);
+  command.footer =
       "With --mfu, --tokens-per-second or --samples-per-second, as measured for one GPU,\n"
       "`run` reproduces the measured speed in its setting: --cluster (or flags), --workers,\n"
       "--strategy and whatever else `run` takes. Without a cluster: one GPU that holds everything.\n"
@@ -278,8 +278,7 @@ void add_estimate(CommandLine& app) {
       "  allreplay estimate --model llama3-70b --device h100 --batch 1 --seq 8192 --tp 8 "
       "--sequence-parallel --recompute selective --out mine.json\n"
       "  allreplay estimate --model qwen3-30b-a3b --device h100 --batch 1 --seq 4096 --ep 8 --out mine.json\n"
-      "  allreplay estimate --from resnet50_xeon_b8 --batch 16");
-  command.callback([a](Context& context) { execute(context, *a); });
+      "  allreplay estimate --from resnet50_xeon_b8 --batch 16";
 }
 
 }  // namespace allreplay

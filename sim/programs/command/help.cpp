@@ -43,22 +43,22 @@ std::string footer_lines(const std::string& footer, std::size_t width) {
   return text;
 }
 
-std::string usage(const CommandDefinition& command) {
+std::string usage(const Command& command) {
   std::string text = "Usage: allreplay " + command.name;
-  for (const OptionDefinition& option : command.options)
-    if (option.positional) text += " " + option.value.name + (option.repeatable ? "..." : "");
-  for (const OptionDefinition& option : command.options)
-    if (option.required && !option.positional) text += fmt::format(" {} {}", option.names.back(), option.value.name);
+  for (const Option& option : command.options)
+    if (option.is_positional()) text += " " + option.value_name() + (option.is_repeatable() ? "..." : "");
+  for (const Option& option : command.options)
+    if (option.is_required && !option.is_positional())
+      text += fmt::format(" {} {}", option.longest_name(), option.value_name());
   return text + " [options]";
 }
 
-std::string option_entry(const OptionDefinition& option, std::size_t width) {
-  std::string name = option.positional ? option.value.name : fmt::format("{}", fmt::join(option.names, ","));
-  if (!option.flag && !option.positional) name += " " + option.value.name;
-  std::string text = option.help;
-  if (!option.default_text.empty()) text += fmt::format(" ({})", option.default_text);
+std::string option_entry(const Option& option, std::size_t width) {
+  std::string name = option.is_positional() ? option.value_name() : option.names, text = option.full_help();
+  if (!option.is_flag() && !option.is_positional()) name += " " + option.value_name();
+  if (const std::string standard = option.default_text(); !standard.empty()) text += fmt::format(" ({})", standard);
   std::string entry = help_entry(name, text, width);
-  for (const AnnotatedValue& value : option.value.annotated)
+  for (const AnnotatedValue& value : option.value.annotated_words())
     entry += help_entry(std::string(column - 2, ' ') + value.name, value.about, width, column + 16);
   return entry;
 }
@@ -308,13 +308,12 @@ std::string topology_help(std::string_view topic, std::size_t width) {
 }
 
 // Help on a flag of commands, one section per command that takes it.
-std::string flag_help(const std::vector<CommandDefinition>& commands, std::string_view topic, std::size_t width) {
+std::string flag_help(const CommandLine& app, std::string_view topic, std::size_t width) {
   const std::string flag = flag_of(option_of(topic));
   std::string text;
-  for (const CommandDefinition& command : commands)
-    for (const OptionDefinition& option : command.options)
-      if (std::find(option.names.begin(), option.names.end(), flag) != option.names.end())
-        text += fmt::format("allreplay {}:\n{}", command.name, option_entry(option, width));
+  for (const Command& command : app.commands)
+    if (const Option* option = command.find(flag))
+      text += fmt::format("allreplay {}:\n{}", command.name, option_entry(*option, width));
   return text;
 }
 
@@ -332,28 +331,27 @@ std::string option_of(std::string_view flag) {
   return option;
 }
 
-std::string program_help(const std::vector<CommandDefinition>& commands, const std::string& about,
-                         const std::string& footer, std::size_t width) {
+std::string program_help(const CommandLine& app, std::size_t width) {
   constexpr std::size_t name_width = 14;
-  std::string text = wrapped(about, width) + "\n\nUsage: allreplay COMMAND [options]\n\nOptions:\n";
+  std::string text = wrapped(app.about, width) + "\n\nUsage: allreplay COMMAND [options]\n\nOptions:\n";
   text += help_entry("-h,--help", "show this help; after a command, that command's help", width);
   text += help_entry("--version", "print the version, and how it was built", width);
   text += "\nCommands:\n";
-  for (const CommandDefinition& command : commands) text += help_entry(command.name, command.help, width, name_width);
-  return text + "\n" + footer_lines(footer, width);
+  for (const Command& command : app.commands) text += help_entry(command.name, command.help, width, name_width);
+  return text + "\n" + footer_lines(app.footer, width);
 }
 
-std::string command_help(const CommandDefinition& command, std::size_t width) {
+std::string command_help(const Command& command, std::size_t width) {
   std::string text = wrapped(command.help, width) + "\n" + wrapped(usage(command), width, deepest) + "\n";
   std::vector<std::string> groups;
-  for (const OptionDefinition& option : command.options)
-    if (std::find(groups.begin(), groups.end(), option.group) == groups.end()) groups.push_back(option.group);
+  for (const Option& option : command.options)
+    if (std::find(groups.begin(), groups.end(), option.heading) == groups.end()) groups.push_back(option.heading);
   std::stable_partition(groups.begin(), groups.end(), [](const std::string& group) { return group.empty(); });
   for (const std::string& group : groups) {
     text += group.empty() ? "\nOptions:\n" : fmt::format("\n{}:\n", group);
     for (const bool positional : {true, false})
-      for (const OptionDefinition& option : command.options)
-        if (option.group == group && option.positional == positional) text += option_entry(option, width);
+      for (const Option& option : command.options)
+        if (option.heading == group && option.is_positional() == positional) text += option_entry(option, width);
   }
   return text + (command.footer.empty() ? "" : "\n" + footer_lines(command.footer, width));
 }
@@ -379,32 +377,40 @@ std::string topic_help(std::string_view topic, std::size_t width) {
   return column_help(columns(), topic, width);
 }
 
+namespace {
+
+struct HelpArguments {
+  const CommandLine* app = nullptr;
+  std::string topic;
+};
+
+void execute(Context& context, const HelpArguments& arguments) {
+  const auto& [app, topic] = arguments;
+  const std::size_t width = screen().width;
+  if (topic.empty()) return context.console.print("{}", program_help(*app, width));
+  std::string text = topic_help(topic, width);
+  if (const Command* command = row_named(app->commands, topic))  // maybe a topic with the command's name
+    return context.console.print("{}{}{}", text, text.empty() ? "" : "\n", command_help(*command, width));
+  if (text.empty()) text = flag_help(*app, topic, width);
+  if (text.empty()) text = column_help(all_columns(), topic, width);
+  if (text.empty()) hint_at_non_strategy(topic, argument("help"));
+  std::vector<std::string> known = help_topics();
+  for (const std::string& name : names_of(app->commands)) known.push_back(name);
+  if (text.empty()) fail_with_nearest(topic, known, argument("help"), "unknown name '{}'");
+  context.console.print("{}", text);
+}
+
+}  // namespace
+
 void add_help(CommandLine& app) {
-  auto topic = std::make_shared<std::string>();
-  Command command = app.add_subcommand("help",
-                                       "explain a command, strategy, collective, codec, schedule, option, key of a "
-                                       "cluster or jobs file, or result column");
-  command.add_option("topic", *topic, {.name = "NAME", .words = [] { return help_topics(); }},
+  auto [command, arguments] = app.add<HelpArguments>("help",
+                                                     "explain a command, strategy, collective, codec, schedule, "
+                                                     "option, key of a cluster or jobs file, or result column",
+                                                     execute);
+  arguments.app = &app;
+  command.add_option("topic", arguments.topic, {.name = "NAME", .words = help_topics},
                      "its name, such as ddp, ring, topk, bucket_cap or compare (none: all commands)");
-  command.footer("Examples:\n  allreplay help fsdp2\n  allreplay help bucket_cap");
-  command.callback([&app, topic](Context& context) {
-    const std::vector<CommandDefinition> commands = commands_of(app);
-    const std::size_t width = screen().width;
-    if (topic->empty())
-      return context.console.print("{}", program_help(commands, app.get_description(), app.get_footer(), width));
-    if (const CommandDefinition* one = row_named(commands, *topic)) {
-      const std::string also = topic_help(*topic, width);  // a topic with the command's name
-      return context.console.print("{}{}{}", also, also.empty() ? "" : "\n", command_help(*one, width));
-    }
-    std::vector<std::string> known = help_topics();
-    for (const std::string& name : names_of(commands)) known.push_back(name);
-    std::string text = topic_help(*topic, width);
-    if (text.empty()) text = flag_help(commands, *topic, width);
-    if (text.empty()) text = column_help(all_columns(), *topic, width);
-    if (text.empty()) hint_at_non_strategy(*topic, argument("help"));
-    if (text.empty()) fail_with_nearest(*topic, known, argument("help"), "unknown name '{}'");
-    context.console.print("{}", text);
-  });
+  command.footer = "Examples:\n  allreplay help fsdp2\n  allreplay help bucket_cap";
 }
 
 }  // namespace allreplay

@@ -6,16 +6,14 @@
 #include <vector>
 
 #include "sim/programs/command/command.hpp"
-#include "sim/programs/command/definitions.hpp"
 
 namespace allreplay {
 
 /// Help on the program: its commands, a line or two each.
-std::string program_help(const std::vector<CommandDefinition>& commands, const std::string& about,
-                         const std::string& footer, std::size_t width);
+std::string program_help(const CommandLine& app, std::size_t width);
 
 /// Help on a command: its options by group, and examples.
-std::string command_help(const CommandDefinition& command, std::size_t width);
+std::string command_help(const Command& command, std::size_t width);
 
 /// The other topics that `allreplay help` explains by name, such as strategies, options and keys of cluster files.
 std::vector<std::string> help_topics();

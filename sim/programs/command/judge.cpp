@@ -104,40 +104,38 @@ void execute(Context& context, const JudgeArguments& arguments) {
 }  // namespace
 
 void add_judge(CommandLine& app) {
-  auto arguments = std::make_shared<JudgeArguments>();
-  Command command = app.add_subcommand(
-      "judge", "is a measured speed as expected? If not, what would explain it, and what to measure");
-  const Option log = command.add_option("file", arguments->file, values::file,
-                                        "a log of nccl-tests or OSU micro-benchmarks, or a CSV, instead of a number");
-  Option profile = add_scenario_options(command, arguments->scenario);
+  auto [command, arguments] = app.add<JudgeArguments>(
+      "judge", "is a measured speed as expected? If not, what would explain it, and what to measure", execute);
+  Option& log = command.add_option("file", arguments.file, values::file,
+                                   "a log of nccl-tests or OSU micro-benchmarks, or a CSV, instead of a number");
+  Option& profile = add_scenario_options(command, arguments.scenario);
   profile.unless(log);
-  add_model_options(command, profile, arguments->scenario);
-  add_config_option(command, arguments->scenario.configs);
-  add_strategy_or_plan(command, arguments->strategy, arguments->plan);
-  command.add_option("--tokens-per-second", arguments->tokens, values::number, "measured tokens/s of one GPU")
+  add_model_options(command, profile, arguments.scenario);
+  add_config_option(command, arguments.scenario.configs);
+  add_strategy_or_plan(command, arguments.strategy, arguments.plan);
+  command.add_option("--tokens-per-second", arguments.tokens, values::number, "measured tokens/s of one GPU")
       .group("The measured number");
-  command.add_option("--samples-per-second", arguments->samples, values::number, "the same, in samples")
+  command.add_option("--samples-per-second", arguments.samples, values::number, "the same, in samples")
       .group("The measured number");
-  command.add_option("--mfu", arguments->mfu, values::ratio, "measured model FLOPs over the peak, such as 45%")
+  command.add_option("--mfu", arguments.mfu, values::ratio, "measured model FLOPs over the peak, such as 45%")
       .group("The measured number");
-  command.add_option("--iteration", arguments->iteration, {"TIME"}, "measured time of an iteration: seconds, or 850 ms")
+  command.add_option("--iteration", arguments.iteration, {"TIME"}, "measured time of an iteration: seconds, or 850 ms")
       .group("The measured number");
-  command.add_option("--format", arguments->format, {.name = "FORMAT", .words = [] { return names_of(log_formats()); }},
+  command.add_option("--format", arguments.format, {.name = "FORMAT", .words = [] { return names_of(log_formats()); }},
                      "of the log (recognised by its content)");
-  command.add_option("--time", arguments->time, {"NAME"},
+  command.add_option("--time", arguments.time, {"NAME"},
                      "which time of the log: out-of-place or in-place; avg, min or max; a CSV column");
-  command.add_option("--operation", arguments->operation,
+  command.add_option("--operation", arguments.operation,
                      {.name = "OPERATION", .words = [] { return names_of(operations_with(&OperationRow::usual)); }},
                      "of the log, if it does not name its benchmark");
-  add_jobs_option(command, arguments->jobs, "causes");
-  command.add_flag("--json", arguments->json, "print one JSON object");
-  command.footer(
+  add_jobs_option(command, arguments.jobs, "causes");
+  command.add_flag("--json", arguments.json, "print one JSON object");
+  command.footer =
       "docs/judging.md explains the verdict and the causes.\n"
       "Examples:\n"
       "  allreplay judge --tokens-per-second 5100 --model llama3-8b --device h100 --batch 1 --cluster h100x8-8x400gbps "
       "--workers 64 --strategy fsdp2\n"
-      "  allreplay judge nccl.log --cluster h100x8-8x400gbps");
-  command.callback([arguments](Context& context) { execute(context, *arguments); });
+      "  allreplay judge nccl.log --cluster h100x8-8x400gbps";
 }
 
 }  // namespace allreplay

@@ -302,16 +302,14 @@ std::vector<std::string> listed_names(const Files& files, std::string_view what)
 }
 
 void add_list(CommandLine& app) {
-  auto arguments = std::make_shared<ListArguments>();
-  Command command = app.add_subcommand("list", "list the available names");
+  auto [command, arguments] = app.add<ListArguments>("list", "list the available names", execute);
   command
-      .add_option("what", arguments->what, {.name = "WHAT", .words = [] { return listable(); }},
+      .add_option("what", arguments.what, {.name = "WHAT", .words = [] { return listable(); }},
                   fmt::format("{}", fmt::join(listable(), ", ")))
       .required();
-  const Option names = command.add_flag("--names", arguments->names, "only the names, one per line, for scripts");
-  command.add_flag("--markdown", arguments->markdown, "print the Markdown table that docs/ contains").excludes(names);
-  command.add_flag("--json", arguments->json, "print JSON; for columns, those of all commands").excludes(names);
-  command.callback([arguments](Context& context) { execute(context, *arguments); });
+  Option& names = command.add_flag("--names", arguments.names, "only the names, one per line, for scripts");
+  command.add_flag("--markdown", arguments.markdown, "print the Markdown table that docs/ contains").excludes(names);
+  command.add_flag("--json", arguments.json, "print JSON; for columns, those of all commands").excludes(names);
 }
 
 }  // namespace allreplay

@@ -216,53 +216,51 @@ void execute(Context& context, const RecommendArguments& arguments) {
 }  // namespace
 
 void add_recommend(CommandLine& app) {
-  auto arguments = std::make_shared<RecommendArguments>();
-  Command command = app.add_subcommand("recommend", "tune and rank the strategies: what to run, with which settings");
-  Option profile = add_scenario_options(command, arguments->scenario);
-  profile.unless(command.add_option("--model", arguments->scenario.model, values::model,
+  auto [command, arguments] = app.add<RecommendArguments>(
+      "recommend", "tune and rank the strategies: what to run, with which settings", execute);
+  Option& profile = add_scenario_options(command, arguments.scenario);
+  profile.unless(command.add_option("--model", arguments.scenario.model, values::model,
                                     "instead of --profile: a transformer; its degrees, schedules, micro-batches and "
                                     "recomputation are searched, on estimated profiles"));
-  add_config_option(command, arguments->scenario.configs);
+  add_config_option(command, arguments.scenario.configs);
   command.get_option("--recompute").takes({.name = "RULE", .words = [] { return names_of(recompute_rules); }});
-  command.add_option("--device", arguments->scenario.device, values::device,
-                     "with --model: a device, or a file of one");
-  command.add_option("--seq", arguments->scenario.tokens, values::number,
+  command.add_option("--device", arguments.scenario.device, values::device, "with --model: a device, or a file of one");
+  command.add_option("--seq", arguments.scenario.tokens, values::number,
                      "with --model: tokens of a sample (the model's positions)");
-  command.add_option("--mfu", arguments->mfu, values::ratio,
+  command.add_option("--mfu", arguments.mfu, values::ratio,
                      "with --model: measured model FLOPs over the peak of the passes of a GPU, such as 45%");
-  command.add_option("--tokens-per-second", arguments->tokens_per_second, values::number,
+  command.add_option("--tokens-per-second", arguments.tokens_per_second, values::number,
                      "with --model: measured tokens/s of the passes of a GPU (at --batch, or SPEED@BATCH)");
-  add_winning_options(command, arguments->winning);
-  add_doubt_option(command, arguments->winning);
-  add_training_options(command, arguments->training);
-  const Option names =
-      command.add_option("-s,--strategies", arguments->strategies, values::strategies, "a,b,c, or all (all)");
+  add_winning_options(command, arguments.winning);
+  add_doubt_option(command, arguments.winning);
+  add_training_options(command, arguments.training);
+  Option& names =
+      command.add_option("-s,--strategies", arguments.strategies, values::strategies, "a,b,c, or all (all)");
   command
-      .add_option("--framework", arguments->frameworks,
+      .add_option("--framework", arguments.frameworks,
                   {.name = "FRAMEWORK,...", .words = [] { return names_of(frameworks_by_any_name()); }},
                   fmt::format("only strategies of these frameworks: {}; with --model those that support pipelines",
                               fmt::join(names_of(frameworks_by_any_name()), ", ")))
       .excludes(names);
   command
-      .add_option("--efficiency", arguments->line, values::ratio,
+      .add_option("--efficiency", arguments.line, values::ratio,
                   "with --workers lo:hi:x2: the lowest acceptable scaling efficiency")
       .capture_default_str();
-  command.add_option("--budget", arguments->budget, values::number,
+  command.add_option("--budget", arguments.budget, values::number,
                      "trials per strategy (24); with --model, in total (200)");
-  command.add_option("--seed", arguments->seed, values::number, "seed of the tuning's random choices")
+  command.add_option("--seed", arguments.seed, values::number, "seed of the tuning's random choices")
       .capture_default_str();
-  add_jobs_option(command, arguments->jobs, "trials");
-  add_engine(command, arguments->engine);
-  command.add_flag("--json", arguments->json, "print a JSON array, best first");
-  command.add_option("--plot", arguments->plot, values::file,
+  add_jobs_option(command, arguments.jobs, "trials");
+  add_engine(command, arguments.engine);
+  command.add_flag("--json", arguments.json, "print a JSON array, best first");
+  command.add_option("--plot", arguments.plot, values::file,
                      "draw iteration time against memory, with the Pareto front: FILE.svg, .png or "
                      ".pdf");
-  command.footer(
+  command.footer =
       "Examples:\n  allreplay recommend --profile resnet50_k80_b16 --cluster k80-10gbe\n"
       "  allreplay recommend --profile resnet50_k80_b16 --cluster k80-10gbe --workers 8:1024:x2 --efficiency 0.9\n"
       "  allreplay recommend --model llama3-70b --device h100 --cluster h100x8-8x400gbps --workers 1024 "
-      "--global-batch 1024");
-  command.callback([arguments](Context& context) { execute(context, *arguments); });
+      "--global-batch 1024";
 }
 
 }  // namespace allreplay

@@ -205,7 +205,7 @@ void warn_of_idle_options(Console& console, const ScenarioArguments& arguments, 
                                outcomes.front().scenario.strategy->name, outcomes.front().result.collective));
 }
 
-void add_change_options(Command command, ChangeArguments& arguments, std::initializer_list<Changed> kinds) {
+void add_change_options(Command& command, ChangeArguments& arguments, std::initializer_list<Changed> kinds) {
   for (const ChangeRow& row : change_rows()) {
     if (std::find(kinds.begin(), kinds.end(), row.changed) == kinds.end()) continue;
     command
@@ -240,7 +240,7 @@ namespace {
 constexpr const char* help_on_cluster =
     "a cluster file, or a name from `allreplay list clusters`; or use the flags below";
 
-void add_cluster_words(Command command, Option named, ClusterWordArguments& words) {
+void add_cluster_words(Command& command, Option& named, ClusterWordArguments& words) {
   for (const ClusterWordRow& row : cluster_word_rows())
     named.unless(command
                      .add_option(fmt::format("--{}", row.name), words[std::string(row.name)], {row.value},
@@ -251,21 +251,20 @@ void add_cluster_words(Command command, Option named, ClusterWordArguments& word
 
 }  // namespace
 
-void add_cluster_options(Command command, std::string& cluster, ClusterWordArguments& words) {
+void add_cluster_options(Command& command, std::string& cluster, ClusterWordArguments& words) {
   add_cluster_words(command, command.add_option("-c,--cluster", cluster, values::cluster, help_on_cluster).required(),
                     words);
 }
 
-void add_cluster_options(Command command, std::vector<std::string>& clusters, ClusterWordArguments& words) {
-  const Option named =
-      command.add_option("-c,--cluster", clusters, values::cluster, help_on_cluster).several().required();
+void add_cluster_options(Command& command, std::vector<std::string>& clusters, ClusterWordArguments& words) {
+  Option& named = command.add_option("-c,--cluster", clusters, values::cluster, help_on_cluster).several().required();
   add_cluster_words(command, named, words);
 }
 
 namespace {
 
-Option add_parallel_flag(Command command, const ParallelFlag& one, ScenarioArguments& arguments,
-                         SeveralArguments* several) {
+Option& add_parallel_flag(Command& command, const ParallelFlag& one, ScenarioArguments& arguments,
+                          SeveralArguments* several) {
   if (!several || !one.several) return command.add_option(one.flag, arguments.parallel[one.flag], one.value, one.about);
   return command.add_option(one.flag, several->parallel[one.flag], one.value, one.about).several();
 }
@@ -288,14 +287,14 @@ std::vector<std::vector<OptionText>> several_options(const Files& files, const S
   return options;
 }
 
-Option add_setting_options(Command command, ScenarioArguments& arguments, std::initializer_list<Changed> changes,
-                           SeveralArguments* several) {
+Option& add_setting_options(Command& command, ScenarioArguments& arguments, std::initializer_list<Changed> changes,
+                            SeveralArguments* several) {
   const auto add = [&](const char* names, std::string& one, std::vector<std::string> SeveralArguments::*list,
-                       const OptionValue& value, const std::string& help) {
+                       const OptionValue& value, const std::string& help) -> Option& {
     return several ? command.add_option(names, several->*list, value, help).several()
                    : command.add_option(names, one, value, help);
   };
-  const Option cluster =
+  Option& cluster =
       add("-c,--cluster", arguments.cluster, &SeveralArguments::clusters, values::cluster, help_on_cluster);
   add_cluster_words(command, cluster, arguments.cluster_words);
   add("-n,--workers", arguments.workers, &SeveralArguments::workers, values::number,
@@ -329,8 +328,8 @@ Option add_setting_options(Command command, ScenarioArguments& arguments, std::i
   return cluster;
 }
 
-Option add_scenario_options(Command command, ScenarioArguments& arguments, SeveralArguments* several) {
-  Option profile =
+Option& add_scenario_options(Command& command, ScenarioArguments& arguments, SeveralArguments* several) {
+  Option& profile =
       command.add_option("-p,--profile", arguments.profile, values::profile,
                          "layer-wise times: a profile (JSON or CSV), or a name from `allreplay list profiles`");
   profile.required();
@@ -340,10 +339,10 @@ Option add_scenario_options(Command command, ScenarioArguments& arguments, Sever
   return profile;
 }
 
-void add_model_options(Command command, Option profile, ScenarioArguments& arguments) {
-  const auto add = [](Option option) { option.group("Estimate the profile, instead of --profile"); };
-  const Option model = command.add_option("--model", arguments.model, values::model,
-                                          "a model, a file of one, or a config.json; needs --device and --batch");
+void add_model_options(Command& command, Option& profile, ScenarioArguments& arguments) {
+  const auto add = [](Option& option) { option.group("Estimate the profile, instead of --profile"); };
+  Option& model = command.add_option("--model", arguments.model, values::model,
+                                     "a model, a file of one, or a config.json; needs --device and --batch");
   profile.unless(model);
   add(model);
   add(command.add_option("--device", arguments.device, values::device, "a device, or a file of one"));

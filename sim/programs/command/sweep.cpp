@@ -269,50 +269,48 @@ AskedSweep SweepArguments::asked(const Inputs& inputs) const {
 }
 
 void add_sweep(CommandLine& app) {
-  auto arguments = std::make_shared<SweepArguments>();
-  Command command = app.add_subcommand("sweep", "simulate every combination listed in a sweep file");
+  auto [command, arguments] =
+      app.add<SweepArguments>("sweep", "simulate every combination listed in a sweep file", execute);
   command
-      .add_option("file", arguments->file, {"FILE", "configs", true},
+      .add_option("file", arguments.file, {"FILE", "configs", true},
                   "a sweep file, or a name from `allreplay list configs`")
       .required();
-  add_jobs_option(command, arguments->threads, "rows");
-  command.add_option("--tidy", arguments->tidy, values::file,
+  add_jobs_option(command, arguments.threads, "rows");
+  command.add_option("--tidy", arguments.tidy, values::file,
                      "also write the rows to this CSV file for other programs: only columns with values, the cluster's "
                      "nodes, GPUs, ports and bandwidth, and this program's version in a comment");
-  command.add_option("--out", arguments->out, values::file,
+  command.add_option("--out", arguments.out, values::file,
                      "write the rows to this CSV file, each as soon as it is finished");
-  command.add_flag("--resume", arguments->resume,
+  command.add_flag("--resume", arguments.resume,
                    "keep rows in --out that were made from the same inputs by this program");
-  command.add_flag("--force", arguments->force, "replace --out even if no sweep wrote it");
-  command.add_option("--collective", arguments->collective, {"COLLECTIVE", "collectives"}, "instead of the file's");
-  command.add_option("--fidelity", arguments->fidelity,
+  command.add_flag("--force", arguments.force, "replace --out even if no sweep wrote it");
+  command.add_option("--collective", arguments.collective, {"COLLECTIVE", "collectives"}, "instead of the file's");
+  command.add_option("--fidelity", arguments.fidelity,
                      {.name = "FIDELITY", .words = [] { return names_of(fidelities); }}, "instead of the file's");
-  command.add_option("--codec", arguments->codec, values::codec,
+  command.add_option("--codec", arguments.codec, values::codec,
                      "instead of the file's; none for uncompressed gradients");
-  command.add_flag("--no-reuse", arguments->no_reuse, "fluid, message: simulate every collective");
-  command.add_option("--shard", arguments->shard, {.name = "I/N", .choices = "auto"},
+  command.add_flag("--no-reuse", arguments.no_reuse, "fluid, message: simulate every collective");
+  command.add_option("--shard", arguments.shard, {.name = "I/N", .choices = "auto"},
                      "run only share I of N shares of equal cost, such as 0/4; auto: the task of a Slurm array, or the "
                      "MPI rank. {} in --out is replaced by its number");
-  command.add_option("--merge", arguments->parts, {"PART", "", true}, "merge the parts that shares wrote into --out");
-  command.add_option("--engine", arguments->engine, {.name = "ENGINE", .choices = "mpi,slurm"},
+  command.add_option("--merge", arguments.parts, {"PART", "", true}, "merge the parts that shares wrote into --out");
+  command.add_option("--engine", arguments.engine, {.name = "ENGINE", .choices = "mpi,slurm"},
                      "run on the ranks of mpirun (mpi), or as a Slurm array (slurm)");
-  command.add_option("--partition", arguments->partition, values::name,
-                     "slurm: the partition to use (Slurm's default)");
-  command.add_option("--time", arguments->time, values::duration, "slurm: time limit of a task (Slurm's default)");
-  command.add_option("--chunk", arguments->chunk, values::number, "slurm: rows per task, about (enough for 100 tasks)");
-  command.add_flag("--dry-run", arguments->dry_run, "slurm: print the job scripts without submitting them");
-  command.add_flag("--detach", arguments->detach, "slurm: submit, print the command to continue with, and exit");
-  add_seeds_option(command, arguments->seeds);
-  add_change_options(command, arguments->changes, every_change);
-  add_winning_options(command, arguments->winning);
-  command.add_flag("--table", arguments->table, "print all rows, however many");
-  const Option json = command.add_flag("--json", arguments->json, "print a JSON array instead");
-  command.add_flag("--csv", arguments->csv, "print CSV instead").excludes(json);
-  command.footer(
+  command.add_option("--partition", arguments.partition, values::name, "slurm: the partition to use (Slurm's default)");
+  command.add_option("--time", arguments.time, values::duration, "slurm: time limit of a task (Slurm's default)");
+  command.add_option("--chunk", arguments.chunk, values::number, "slurm: rows per task, about (enough for 100 tasks)");
+  command.add_flag("--dry-run", arguments.dry_run, "slurm: print the job scripts without submitting them");
+  command.add_flag("--detach", arguments.detach, "slurm: submit, print the command to continue with, and exit");
+  add_seeds_option(command, arguments.seeds);
+  add_change_options(command, arguments.changes, every_change);
+  add_winning_options(command, arguments.winning);
+  command.add_flag("--table", arguments.table, "print all rows, however many");
+  Option& json = command.add_flag("--json", arguments.json, "print a JSON array instead");
+  command.add_flag("--csv", arguments.csv, "print CSV instead").excludes(json);
+  command.footer =
       "Example:\n  allreplay sweep mgwfbp_fig10 --out fig10.csv\n  allreplay plot fig10.csv --config "
       "configs/mgwfbp_fig10.json --out fig10.png\n  mpirun -n 64 allreplay sweep mgwfbp_fig10 --engine mpi --out "
-      "fig10.csv");
-  command.callback([arguments](Context& context) { execute(context, *arguments); });
+      "fig10.csv";
 }
 
 }  // namespace allreplay

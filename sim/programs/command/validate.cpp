@@ -71,24 +71,22 @@ void execute(Context& context, const ValidateArguments& arguments) {
 }  // namespace
 
 void add_validate(CommandLine& app) {
-  auto arguments = std::make_shared<ValidateArguments>();
-  Command command = app.add_subcommand("validate", "predict what you measured, and report the errors");
-  command.add_option("file", arguments->file, values::file, "a CSV of measured points: see docs/validating.md")
+  auto [command, arguments] =
+      app.add<ValidateArguments>("validate", "predict what you measured, and report the errors", execute);
+  command.add_option("file", arguments.file, values::file, "a CSV of measured points: see docs/validating.md")
       .required();
-  command.add_option("--out", arguments->out, values::file, "write every point with its prediction to this CSV file");
-  command.add_option("--plot", arguments->plot, values::file,
-                     "draw predicted against measured: FILE.svg, .png or .pdf");
-  command.add_option("--where-it-matters", arguments->matters, {},
+  command.add_option("--out", arguments.out, values::file, "write every point with its prediction to this CSV file");
+  command.add_option("--plot", arguments.plot, values::file, "draw predicted against measured: FILE.svg, .png or .pdf");
+  command.add_option("--where-it-matters", arguments.matters, {},
                      "score separately the rows that the 'no communication' model misses by more, such as 5%");
-  add_engine(command, arguments->engine);
-  command.add_flag("--json", arguments->json, "print one JSON object");
-  command.footer(
+  add_engine(command, arguments.engine);
+  command.add_flag("--json", arguments.json, "print one JSON object");
+  command.footer =
       "Columns: profile, cluster, workers, strategy, any option, and a measured one: iteration_s, samples_per_s or "
       "speedup; for collectives alone cluster, collective, workers, bytes, time_s. Rows with a `calibrate` fit "
       "constants (\"beta by cluster workers; launch by strategy\") and are not scored. Errors are compared with two "
       "null models: no communication, and no overlap.\n"
-      "Example:\n  allreplay validate measured.csv --plot measured.svg --out points.csv");
-  command.callback([arguments](Context& context) { execute(context, *arguments); });
+      "Example:\n  allreplay validate measured.csv --plot measured.svg --out points.csv";
 }
 
 }  // namespace allreplay

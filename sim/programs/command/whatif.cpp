@@ -115,41 +115,40 @@ void execute(Context& context, const WhatIfArguments& arguments) {
 }  // namespace
 
 void add_whatif(CommandLine& app) {
-  auto arguments = std::make_shared<WhatIfArguments>();
-  Command command = app.add_subcommand("whatif", "what to change: the gain of each change, alone and combined");
-  add_model_options(command, add_scenario_options(command, arguments->scenario), arguments->scenario);
-  add_config_option(command, arguments->scenario.configs);
-  command.add_option("-s,--strategy", arguments->strategy, values::strategy,
+  auto [command, arguments] =
+      app.add<WhatIfArguments>("whatif", "what to change: the gain of each change, alone and combined", execute);
+  add_model_options(command, add_scenario_options(command, arguments.scenario), arguments.scenario);
+  add_config_option(command, arguments.scenario.configs);
+  command.add_option("-s,--strategy", arguments.strategy, values::strategy,
                      "ddp, or fsdp2 if ddp does not fit into the memory");
-  command.add_option("--budget", arguments->budget, values::number, "trials for each strategy of a framework")
+  command.add_option("--budget", arguments.budget, values::number, "trials for each strategy of a framework")
       .capture_default_str();
-  command.add_option("--seed", arguments->seed, values::number, "seed of the tuning's random choices")
+  command.add_option("--seed", arguments.seed, values::number, "seed of the tuning's random choices")
       .capture_default_str();
-  add_jobs_option(command, arguments->jobs, "changes");
-  add_engine(command, arguments->engine);
-  command.add_flag("--json", arguments->json, "print one JSON object");
-  command.add_option("--plot", arguments->plot, values::file,
+  add_jobs_option(command, arguments.jobs, "changes");
+  add_engine(command, arguments.engine);
+  command.add_flag("--json", arguments.json, "print one JSON object");
+  command.add_option("--plot", arguments.plot, values::file,
                      "draw the gains as a tornado chart: FILE.svg, .png or .pdf");
   constexpr const char* heading = "The least that is enough";
   command
-      .add_option("--target", arguments->target,
+      .add_option("--target", arguments.target,
                   {.name = "TARGET", .annotated = [] { return abouts(target_quantities()); }},
                   "instead of all changes, find what meets a target, such as 'exposed<5%':")
       .group(heading);
   command
-      .add_option("--vary", arguments->vary, {.name = "AXIS", .annotated = [] { return abouts(varied_axes()); }},
+      .add_option("--vary", arguments.vary, {.name = "AXIS", .annotated = [] { return abouts(varied_axes()); }},
                   "the least or most of AXIS that meets it; AXIS=RANGE gives the values:")
       .group(heading);
   command
-      .add_option("--cost", arguments->cost, values::file,
+      .add_option("--cost", arguments.cost, values::file,
                   "prices of ports, switches, hosts and GPUs; the cheapest of its fabrics that meets the target")
       .group(heading);
-  command.footer(
+  command.footer =
       "With each row's flags, `allreplay run` prints the same result.\n"
       "Example:\n  allreplay whatif --profile resnet50_k80_b16 --cluster k80-10gbe --plot whatif.svg\n"
       "  allreplay whatif --profile resnet50_k80_b16 --cluster k80-10gbe --target 'exposed<5%' --vary "
-      "network.bandwidth");
-  command.callback([arguments](Context& context) { execute(context, *arguments); });
+      "network.bandwidth";
 }
 
 }  // namespace allreplay
