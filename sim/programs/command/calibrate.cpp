@@ -223,10 +223,10 @@ void execute_one(Context& context, const CalibrateArguments& arguments, const Ca
 void execute(Context& context, const CalibrateArguments& arguments) {
   std::vector<std::string> inputs = arguments.files;
   inputs.push_back(file_behind(context.files(), "topologies", arguments.cluster));
-  require_separate(context.files(),
-                   {{"--cluster-out", arguments.cluster_out, false, mark_of_clusters}, {"--plot", arguments.plot}},
-                   inputs);
-  if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
+  require_separate(
+      context.files(),
+      {{"--cluster-out", arguments.cluster_out, false, mark_of_clusters}, picture_at("--plot", arguments.plot)},
+      inputs);
   const CalibrationRequest request = calibration_request(arguments);
   const std::vector<Calibration> logs = calibrated_logs(context.files(), arguments, request);
   if (logs.size() == 1 && logs.front().algorithm->coefficients)

@@ -84,7 +84,7 @@ void add_codec(CommandLine& app) {
       .capture_default_str();
   command
       .add_option("--distribution", arguments.distribution,
-                  {.name = "DISTRIBUTION", .words = [] { return names_of(distributions); }},
+                  one_of("DISTRIBUTION", [] { return names_of(distributions); }),
                   "distribution of a gradient's elements: normal, laplace or lognormal (of either sign)")
       .capture_default_str();
   command
@@ -92,8 +92,7 @@ void add_codec(CommandLine& app) {
                   "correlation between the gradients of any two workers and iterations, 0 to 1")
       .capture_default_str();
   command
-      .add_option("--residuals", arguments.residuals,
-                  {.name = "RULE", .words = [] { return names_of(residual_rules); }},
+      .add_option("--residuals", arguments.residuals, one_of("RULE", [] { return names_of(residual_rules); }),
                   "gtopk: conserving (a receiver keeps the entries that it drops) or as-printed (Algorithm 4, line 10)")
       .capture_default_str();
   command.add_option("--seed", arguments.seed, values::number, "seed of all random numbers").capture_default_str();

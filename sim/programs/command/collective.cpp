@@ -140,10 +140,9 @@ void execute(Context& context, const CollectiveArguments& arguments) {
   std::vector<PricedCollective> all;
   for (const ScenarioArguments& words : all_words) all.push_back({scenario_of(library, arguments, words), {}});
   const std::vector<Bytes> sizes = sizes_of(files, arguments);
-  if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
   std::vector<std::string> read;
   for (const ScenarioArguments& words : all_words) read.push_back(file_behind(files, "topologies", words.cluster));
-  require_separate(files, {{"--plot", arguments.plot}}, read);
+  require_separate(files, {picture_at("--plot", arguments.plot)}, read);
   for (PricedCollective& one : all) {
     one.pricing = price_over_seeds(one.scenario, sizes);
     context.console.warn(one.pricing.warning);
@@ -168,12 +167,11 @@ void add_collective(CommandLine& app) {
                   "the algorithm (the cluster file's); see `allreplay list collectives`")
       .several();
   command
-      .add_option("--fidelity", arguments.fidelities,
-                  {.name = "FIDELITY", .words = [] { return names_of(fidelities); }},
+      .add_option("--fidelity", arguments.fidelities, one_of("FIDELITY", [] { return names_of(fidelities); }),
                   "alpha-beta, fluid or message (the cluster file's)")
       .several();
   command.add_option("--operation", arguments.operation,
-                     {.name = "OPERATION", .words = [] { return names_of(operations_with(&OperationRow::usual)); }},
+                     one_of("OPERATION", [] { return names_of(operations_with(&OperationRow::usual)); }),
                      "the operation to time; --bytes as nccl-tests counts them: " +
                          choices(names_of(operations_with(&OperationRow::usual))));
   add_seeds_option(command, arguments.seeds);

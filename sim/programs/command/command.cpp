@@ -18,6 +18,7 @@
 #include "sim/base/core/units.hpp"
 #include "sim/formats/interchange/gzip.hpp"
 #include "sim/inputs/estimate/estimate.hpp"
+#include "sim/output/picture/picture_file.hpp"
 #include "sim/output/report/phrases.hpp"
 #include "sim/plans/schedule/unknown_name_hints.hpp"
 #include "sim/programs/command/help.hpp"
@@ -133,9 +134,12 @@ void add_engine(Command& command, std::string& engine) {
                      "mpi: simulate on the ranks of mpirun (docs/clusters.md)");
 }
 
-void require_mpi_or_none(const std::string& engine) {
-  if (!engine.empty() && engine != "mpi")
+void on_engine(Console& console, const std::string& engine, const std::function<Farm::Answer()>& prepare,
+               const std::function<void(Farm* farm)>& lead) {
+  if (engine.empty()) return lead(nullptr);
+  if (engine != "mpi")
     throw InputError(argument("--engine"), fmt::format("'{}' is not an engine of this command", engine), "mpi");
+  on_farm(console, prepare, [&](Farm& farm) { lead(&farm); });
 }
 
 namespace {
@@ -226,7 +230,8 @@ void require_separate(const Files& files, const std::vector<Output>& outputs, co
   std::set<std::string> read;
   for (const std::string& input : inputs) read.insert(files.identity(input));
   std::map<std::string, std::string> written;  // option by file
-  for (const auto& [option, file, is_compressed, mark, force] : outputs) {
+  for (const auto& [option, file, is_compressed, mark, force, is_picture] : outputs) {
+    if (is_picture && !file.empty()) require_picture(file, argument(option));
     if (file.starts_with("--"))
       throw InputError(argument(option), fmt::format("'{}' is an option, not a file", file),
                        fmt::format("{} FILE, or ./{} for a file of that name", option, file));

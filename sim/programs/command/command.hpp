@@ -75,12 +75,14 @@ struct ScenarioArguments {
   std::string profile, model, device, tokens;  ///< a profile, or a model, its device and the tokens of a sample
   std::string cluster, workers, collective, fidelity, codec, forward_ratio, seeds;
   ClusterWordArguments cluster_words;
-  std::vector<std::string> options;                          ///< key=value
-  std::string accumulate, zero, shard_group, memory;         ///< strategy options with flags of their own
-  std::map<std::string, std::string, std::less<>> parallel;  ///< the same for parallelism and its schedule, by flag
+  std::vector<std::string> options;                       ///< key=value
+  std::map<std::string, std::string, std::less<>> flags;  ///< --pp and other options with flags of their own
   ChangeArguments changes;
   std::vector<std::string> configs;  ///< files of --config, whose settings are among the others (config_words.hpp)
   bool no_reuse = false, sequence_parallel = false;
+
+  /// The value of a flag such as "--pp"; "" if it is not given.
+  std::string flag(std::string_view name) const;
 
   /// True if a cluster was given, by --cluster or by flags that describe one.
   bool has_cluster() const;
@@ -94,8 +96,8 @@ struct ScenarioArguments {
 
 /// Options that take several values, for commands that combine them: "a,b", or the option repeated.
 struct SeveralArguments {
-  std::vector<std::string> clusters, workers, collectives, fidelities, codecs, shard_groups;
-  std::map<std::string, std::vector<std::string>, std::less<>> parallel;  ///< by flag
+  std::vector<std::string> clusters, workers, collectives, fidelities, codecs;
+  std::map<std::string, std::vector<std::string>, std::less<>> flags;  ///< as ScenarioArguments::flags
 };
 
 /// Adds the options of a scenario to `command`. With `several`, the options in it take lists. Returns --profile.
@@ -118,7 +120,7 @@ std::vector<std::string> split_list(const Files& files, const std::vector<std::s
 /// Expands "16", "8:1024:x2" or "8:64:+8" into numbers of workers; "" (the cluster's own number) stays as it is.
 std::vector<std::string> worker_counts(const std::string& text, const std::string& option = "--workers");
 
-/// The parallelism options in `several`: for each option that was given, its values.
+/// The options with flags in `several`: for each option that was given, its values.
 std::vector<std::vector<OptionText>> several_options(const Files& files, const SeveralArguments& several);
 
 /// The values of --tie, --now and --headroom, which decide which result wins.
@@ -146,7 +148,13 @@ struct Output {
   /// Text by which the command recognises a file that it wrote; "": any that is a picture, if its name says so.
   std::string_view mark = "";
   std::optional<bool> force = {};  ///< the value of --force, if the command has it: replaces any file
+  bool is_picture = false;         ///< its name must end in .svg, .png or .pdf
 };
+
+/// The file of --plot or another option that draws.
+inline Output picture_at(const std::string& option, const std::string& file) {
+  return {.option = option, .file = file, .is_picture = true};
+}
 
 /// Throws InputError if an output is also an input or another output (links are followed), looks like an option
 /// ("--out --json"), is "-", ends in .gz although it is not compressed, cannot be written, or is a file of another
@@ -200,9 +208,12 @@ void on_farm(Console& console, const std::function<Farm::Answer()>& prepare,
 /// Simulates a scenario. Shows progress if jitter makes it replay many iterations, unless the output is captured.
 Outcome run_with_progress(const Console& console, const Scenario& scenario);
 
-/// Adds --engine to a command whose only engine is MPI; require_mpi_or_none() throws InputError for another value.
+/// Adds --engine to a command whose only engine is MPI.
 void add_engine(Command& command, std::string& engine);
-void require_mpi_or_none(const std::string& engine);
+
+/// Calls `lead` without a farm; with --engine mpi, as on_farm() does. Throws InputError for another engine.
+void on_engine(Console& console, const std::string& engine, const std::function<Farm::Answer()>& prepare,
+               const std::function<void(Farm* farm)>& lead);
 
 /// Handles options that only some of a command's strategies read: the others run without them, and a note says so.
 class OptionsOfSome {

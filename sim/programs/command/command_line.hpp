@@ -43,6 +43,11 @@ struct OptionValue {
   std::vector<std::string> fixed_words() const;
 };
 
+/// A word of a table.
+constexpr OptionValue one_of(std::string_view name, std::vector<std::string> (*words)()) {
+  return {.name = name, .words = words};
+}
+
 /// Kinds of values that several options share.
 namespace values {
 inline constexpr OptionValue number{"N"}, size{"SIZE"}, duration{"TIME"}, ratio{"RATIO"}, name{"NAME"};

@@ -202,9 +202,7 @@ void print_offers(const std::vector<std::string>& words, Context& context) {
 void add_completion(CommandLine& app) {
   auto [command, arguments] =
       app.add<CompletionArguments>("completion", "print the completion script of a shell", execute);
-  command
-      .add_option("shell", arguments.shell, {.name = "SHELL", .words = shells},
-                  fmt::format("{}", fmt::join(shells(), ", ")))
+  command.add_option("shell", arguments.shell, one_of("SHELL", shells), fmt::format("{}", fmt::join(shells(), ", ")))
       .required();
   command.footer =
       "Example:\n  source <(allreplay completion bash)      # for this shell\n"

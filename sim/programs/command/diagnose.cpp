@@ -78,13 +78,12 @@ std::string median_profile(Context& context, const Diagnosis& known, const std::
 
 // Rejects outputs that cannot be written, and two texts on one screen. Throws InputError.
 void require_outputs(const Files& files, const DiagnoseArguments& arguments) {
-  if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
   const bool prints_page = arguments.html == "-";
   if (prints_page && arguments.json)
     throw InputError(argument("--html"), "'-' prints the page, but --json prints another text",
                      "one of them, or a file");
   require_separate(files,
-                   {{"--plot", arguments.plot},
+                   {picture_at("--plot", arguments.plot),
                     {"--timeline", arguments.timeline, true, mark_of_traces},
                     {"--html", prints_page ? "" : arguments.html, false, "content=\"allreplay diagnose\""},
                     {"--profile-out", arguments.profile_out, false, "\"origin\": \"imported\""},

@@ -63,34 +63,21 @@ std::string option_entry(const Option& option, std::size_t width) {
   return entry;
 }
 
+constexpr Word<OptionKind> placeholders[] = {{OptionKind::Size, "SIZE"},
+                                             {OptionKind::Duration, "TIME"},
+                                             {OptionKind::Count, "N"},
+                                             {OptionKind::CountOrSize, "N|SIZE"},
+                                             {OptionKind::Share, "RATIO"},
+                                             {OptionKind::Order, "ORDER"},
+                                             {OptionKind::Wrap, "group|layer|SIZE"},
+                                             {OptionKind::Rate, "RATE"},
+                                             {OptionKind::Schedule, "SCHEDULE|FILE"},
+                                             {OptionKind::Bucket, "tensor|SIZE"},
+                                             {OptionKind::Cut, "balanced|equal|N/N/..."}};
+
 // The placeholder after an option's flag; with `strategy`, only the words that this strategy accepts.
 std::string value_of(const OptionRow& option, const Strategy* strategy) {
-  switch (option.kind) {
-    case OptionKind::Size:
-      return "SIZE";
-    case OptionKind::Duration:
-      return "TIME";
-    case OptionKind::Count:
-      return "N";
-    case OptionKind::CountOrSize:
-      return "N|SIZE";
-    case OptionKind::Share:
-      return "RATIO";
-    case OptionKind::Order:
-      return "ORDER";
-    case OptionKind::Wrap:
-      return "group|layer|SIZE";
-    case OptionKind::Rate:
-      return "RATE";
-    case OptionKind::Schedule:
-      return "SCHEDULE|FILE";
-    case OptionKind::Bucket:
-      return "tensor|SIZE";
-    case OptionKind::Cut:
-      return "balanced|equal|N/N/...";
-    case OptionKind::Choice:
-      break;
-  }
+  if (option.kind != OptionKind::Choice) return std::string(name_of(placeholders, option.kind));
   return fmt::format("{}", fmt::join(strategy ? words_for(option, *strategy) : option.words, "|"));
 }
 
@@ -408,7 +395,7 @@ void add_help(CommandLine& app) {
                                                      "option, key of a cluster or jobs file, or result column",
                                                      execute);
   arguments.app = &app;
-  command.add_option("topic", arguments.topic, {.name = "NAME", .words = help_topics},
+  command.add_option("topic", arguments.topic, one_of("NAME", help_topics),
                      "its name, such as ddp, ring, topk, bucket_cap or compare (none: all commands)");
   command.footer = "Examples:\n  allreplay help fsdp2\n  allreplay help bucket_cap";
 }

@@ -106,8 +106,7 @@ void add_import(CommandLine& app) {
   command.add_option("--framework", arguments.options.framework, values::name,
                      "framework that ran it, if the file does not name it");
   command.add_option("--precision", arguments.options.precision,
-                     {.name = "PRECISION", .words = [] { return names_of(precisions); }},
-                     "fp32 (default), tf32, fp16 or bf16");
+                     one_of("PRECISION", [] { return names_of(precisions); }), "fp32 (default), tf32, fp16 or bf16");
   command.add_option("--source", arguments.options.source, {}, "where its times come from (the file's name)");
   command.add_option("--note", arguments.note, {}, "further text to keep in the profile's \"details\"");
   command.add_option("--forward-ratio", arguments.forward_ratio, values::ratio,

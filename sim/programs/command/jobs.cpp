@@ -41,12 +41,11 @@ void execute(Context& context, const JobsArguments& arguments) {
   if (!search.mean && arguments.minimise != "worst")
     throw InputError(argument("--minimise"), fmt::format("unknown aim '{}'", arguments.minimise), "worst or mean");
   if (arguments.each && !arguments.json) throw InputError(argument("--each"), "needs --json", "add --json");
-  if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
   if (!arguments.timeline.empty() && !arguments.timeline.ends_with(".json"))
     throw InputError(argument("--timeline"), fmt::format("'{}' is not a trace file", arguments.timeline),
                      "a name that ends with .json, for ui.perfetto.dev");
   require_separate(context.files(),
-                   {{"--plot", arguments.plot}, {"--timeline", arguments.timeline, false, mark_of_traces}},
+                   {picture_at("--plot", arguments.plot), {"--timeline", arguments.timeline, false, mark_of_traces}},
                    {arguments.file});
   const JobsFile file = read_jobs(context.files(), Json::read(context.files(), arguments.file));
   require_bearable(search, file);

@@ -121,12 +121,12 @@ void add_judge(CommandLine& app) {
       .group("The measured number");
   command.add_option("--iteration", arguments.iteration, {"TIME"}, "measured time of an iteration: seconds, or 850 ms")
       .group("The measured number");
-  command.add_option("--format", arguments.format, {.name = "FORMAT", .words = [] { return names_of(log_formats()); }},
+  command.add_option("--format", arguments.format, one_of("FORMAT", [] { return names_of(log_formats()); }),
                      "of the log (recognised by its content)");
   command.add_option("--time", arguments.time, {"NAME"},
                      "which time of the log: out-of-place or in-place; avg, min or max; a CSV column");
   command.add_option("--operation", arguments.operation,
-                     {.name = "OPERATION", .words = [] { return names_of(operations_with(&OperationRow::usual)); }},
+                     one_of("OPERATION", [] { return names_of(operations_with(&OperationRow::usual)); }),
                      "of the log, if it does not name its benchmark");
   add_jobs_option(command, arguments.jobs, "causes");
   command.add_flag("--json", arguments.json, "print one JSON object");

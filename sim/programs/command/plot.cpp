@@ -44,10 +44,7 @@ PlotOptions plot_options_of(const Files& files, const PlotArguments& arguments) 
 void execute(Context& context, const PlotArguments& arguments) {
   const auto dpi = parse_integer(arguments.dpi, 50, 1200, argument("--dpi"));
   std::vector<Output> outputs;
-  for (const std::string& file : arguments.outputs) {
-    require_picture(file, argument("--out"));
-    outputs.push_back({"--out", file});
-  }
+  for (const std::string& file : arguments.outputs) outputs.push_back(picture_at("--out", file));
   require_separate(context.files(), outputs,
                    {arguments.file, file_behind(context.files(), "configs", arguments.config)});
   const PlotOptions options = plot_options_of(context.files(), arguments);
@@ -70,7 +67,7 @@ void add_plot(CommandLine& app) {
   command.add_option("file", arguments.file, values::file, "a CSV written by `allreplay sweep --out` or `tune --out`")
       .required();
   command.add_option("--config", arguments.config, values::config, "the sweep file, whose \"plot\" says what to draw");
-  command.add_option("--kind", arguments.kind, {.name = "KIND", .words = [] { return names_of(plot_kinds()); }},
+  command.add_option("--kind", arguments.kind, one_of("KIND", [] { return names_of(plot_kinds()); }),
                      "what to draw (the sweep file's): " + choices(names_of(plot_kinds())));
   command
       .add_option("--set", arguments.changes, {"KEY=VALUE"},

@@ -12,7 +12,6 @@
 #include "sim/programs/command/command.hpp"
 #include "sim/programs/command/config_words.hpp"
 #include "sim/programs/command/layouts.hpp"
-#include "sim/programs/command/training_arguments.hpp"
 #include "sim/replay/training/memory.hpp"
 #include "sim/replay/training/parallel_setup.hpp"
 #include "sim/replay/training/sharding.hpp"
@@ -21,18 +20,6 @@
 namespace allreplay {
 
 namespace {
-
-struct RecommendArguments {
-  ScenarioArguments scenario;
-  WinningArguments winning;
-  TrainingArguments training;
-  std::vector<std::string> strategies, frameworks;
-  std::string budget, seed = "1", jobs = "2", line = "0.8";
-  std::string plot, engine, mfu, tokens_per_second;
-  bool json = false;
-
-  bool named() const { return !strategies.empty() && !selects_all(strategies); }
-};
 
 std::vector<std::string> chosen_strategies(const RecommendArguments& arguments) {
   if (arguments.named()) return names_in(arguments.strategies, argument("--strategies"));
@@ -111,11 +98,9 @@ RecommendTask task_of(const Inputs& inputs, const RecommendArguments& arguments)
     }
   if (task.sizes.empty()) throw InputError(task.impossible.front().second);
   task.options.require_taken();
-  if (!arguments.plot.empty()) {
-    require_picture(arguments.plot, argument("--plot"));
-    if (counts.size() > 1) throw InputError(argument("--plot"), "draws a single number of workers", "--workers N");
-  }
-  require_separate(inputs.files, {{"--plot", arguments.plot}}, arguments.scenario.files(inputs.files));
+  if (!arguments.plot.empty() && counts.size() > 1)
+    throw InputError(argument("--plot"), "draws a single number of workers", "--workers N");
+  require_separate(inputs.files, {picture_at("--plot", arguments.plot)}, arguments.scenario.files(inputs.files));
   return task;
 }
 
@@ -190,27 +175,22 @@ void execute_of_model(Context& context, const RecommendArguments& arguments) {
   if (strategies.empty() && !arguments.frameworks.empty())
     throw InputError(argument("--framework"), "none of these has a strategy for pipelines, which --model searches",
                      "megatron or pytorch");
-  recommend_layouts(
-      context,
-      {arguments.scenario.model, arguments.scenario.device, arguments.scenario.tokens, arguments.budget, arguments.jobs,
-       arguments.plot, arguments.mfu, arguments.tokens_per_second, strategies, arguments.json},
-      arguments.scenario, arguments.winning.rule(), arguments.training.training());
+  recommend_layouts(context, arguments, strategies);
 }
 
 void execute(Context& context, const RecommendArguments& arguments) {
-  require_mpi_or_none(arguments.engine);
   if (!arguments.scenario.model.empty()) return execute_of_model(context, arguments);
   for (const auto& [text, flag] :
        {std::pair(&arguments.mfu, "--mfu"), {&arguments.tokens_per_second, "--tokens-per-second"}})
     if (!text->empty())
       throw InputError(argument(flag), "needs --model",
                        "--model NAME; or the profile that `allreplay estimate` writes with it");
-  if (arguments.engine.empty()) return recommend_and_print(context, arguments, nullptr);
   const auto prepare = [&] {
     RecommendTask task = task_of(context.inputs, arguments);
     return answer_advice(std::move(task.sizes), task.request);
   };
-  on_farm(context.console, prepare, [&](Farm& farm) { recommend_and_print(context, arguments, &farm); });
+  on_engine(context.console, arguments.engine, prepare,
+            [&](Farm* farm) { recommend_and_print(context, arguments, farm); });
 }
 
 }  // namespace
@@ -223,7 +203,7 @@ void add_recommend(CommandLine& app) {
                                     "instead of --profile: a transformer; its degrees, schedules, micro-batches and "
                                     "recomputation are searched, on estimated profiles"));
   add_config_option(command, arguments.scenario.configs);
-  command.get_option("--recompute").takes({.name = "RULE", .words = [] { return names_of(recompute_rules); }});
+  command.get_option("--recompute").takes(one_of("RULE", [] { return names_of(recompute_rules); }));
   command.add_option("--device", arguments.scenario.device, values::device, "with --model: a device, or a file of one");
   command.add_option("--seq", arguments.scenario.tokens, values::number,
                      "with --model: tokens of a sample (the model's positions)");

@@ -40,10 +40,9 @@ void execute(Context& context, const RunArguments& arguments) {
   require_strategy_or_plan(arguments.strategy, arguments.plan);
   if (!arguments.timeline.empty() && !is_trace(arguments.timeline))
     require_picture(arguments.timeline, argument("--timeline"), ", or .json for ui.perfetto.dev");
-  if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
   if (!arguments.timeline.empty() || !arguments.plot.empty())
     require_separate(context.files(),
-                     {{"--timeline", arguments.timeline, false, mark_of_traces}, {"--plot", arguments.plot}},
+                     {{"--timeline", arguments.timeline, false, mark_of_traces}, picture_at("--plot", arguments.plot)},
                      arguments.scenario.files(context.files(), {arguments.plan}));
   const Training training = arguments.training.training();
   Library library(context.inputs);

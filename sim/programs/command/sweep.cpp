@@ -126,26 +126,15 @@ std::vector<std::string> inputs_of(const Files& files, const SweepArguments& arg
   return {inputs.begin(), inputs.end()};
 }
 
-// Rejects options that need another engine or --out, and options that exclude each other. Throws InputError.
+// Rejects options that need another engine or --out. Throws InputError.
 void require_one_way(const SweepArguments& arguments) {
   const bool slurm = arguments.engine == "slurm", merge = !arguments.parts.empty();
   if (!arguments.engine.empty() && !slurm && arguments.engine != "mpi")
     throw InputError(argument("--engine"), fmt::format("'{}' is not an engine", arguments.engine), "known: mpi, slurm");
-  const auto refuse = [](const char* option, bool given, const char* other_option, bool other) {
-    if (given && other)
-      throw InputError(argument(option), fmt::format("cannot be combined with {}", other_option), "one of them");
-  };
-  const bool shard = !arguments.shard.empty(), engine = !arguments.engine.empty();
-  const bool printed = arguments.csv || arguments.json;
-  refuse("--shard", shard, "--engine", engine);
-  refuse("--shard", shard, "--merge", merge);
-  refuse("--engine", engine, "--merge", merge);
-  refuse("--resume", arguments.resume, "--merge", merge);
-  refuse(arguments.csv ? "--csv" : "--json", printed, "--merge", merge);
-  refuse(arguments.csv ? "--csv" : "--json", printed, "--engine slurm", slurm);
-  refuse("--table", arguments.table, arguments.csv ? "--csv" : "--json", printed);
-  refuse("--tidy", !arguments.tidy.empty(), "--shard", shard);
-  refuse("--tidy", !arguments.tidy.empty(), "--engine slurm", slurm);
+  const std::pair<const char*, bool> not_of_slurm[] = {
+      {"--csv", arguments.csv}, {"--json", arguments.json}, {"--tidy", !arguments.tidy.empty()}};
+  for (const auto& [option, given] : not_of_slurm)
+    if (given && slurm) throw InputError(argument(option), "cannot be combined with --engine slurm", "one of them");
   const std::pair<const char*, bool> of_slurm[] = {{"--partition", !arguments.partition.empty()},
                                                    {"--time", !arguments.time.empty()},
                                                    {"--chunk", !arguments.chunk.empty()},
@@ -153,8 +142,6 @@ void require_one_way(const SweepArguments& arguments) {
                                                    {"--detach", arguments.detach}};
   for (const auto& [option, given] : of_slurm)
     if (given && !slurm) throw InputError(argument(option), "needs --engine slurm", "both, or neither");
-  if (arguments.out == "-")
-    throw InputError(argument("--out"), "'-' is not a file", "a name (./- for a file called -); --csv prints them");
   if (!arguments.out.empty()) return;
   const std::pair<const char*, bool> of_files[] = {
       {"--resume", arguments.resume}, {"--merge", merge}, {"--engine slurm", slurm}};
@@ -285,8 +272,8 @@ void add_sweep(CommandLine& app) {
                    "keep rows in --out that were made from the same inputs by this program");
   command.add_flag("--force", arguments.force, "replace --out even if no sweep wrote it");
   command.add_option("--collective", arguments.collective, {"COLLECTIVE", "collectives"}, "instead of the file's");
-  command.add_option("--fidelity", arguments.fidelity,
-                     {.name = "FIDELITY", .words = [] { return names_of(fidelities); }}, "instead of the file's");
+  command.add_option("--fidelity", arguments.fidelity, one_of("FIDELITY", [] { return names_of(fidelities); }),
+                     "instead of the file's");
   command.add_option("--codec", arguments.codec, values::codec,
                      "instead of the file's; none for uncompressed gradients");
   command.add_flag("--no-reuse", arguments.no_reuse, "fluid, message: simulate every collective");
@@ -305,8 +292,13 @@ void add_sweep(CommandLine& app) {
   add_change_options(command, arguments.changes, every_change);
   add_winning_options(command, arguments.winning);
   command.add_flag("--table", arguments.table, "print all rows, however many");
-  Option& json = command.add_flag("--json", arguments.json, "print a JSON array instead");
-  command.add_flag("--csv", arguments.csv, "print CSV instead").excludes(json);
+  command.add_flag("--json", arguments.json, "print a JSON array instead");
+  command.add_flag("--csv", arguments.csv, "print CSV instead");
+  constexpr std::pair<const char*, const char*> one_of_two[] = {
+      {"--csv", "--json"},     {"--shard", "--engine"}, {"--shard", "--merge"}, {"--engine", "--merge"},
+      {"--resume", "--merge"}, {"--csv", "--merge"},    {"--json", "--merge"},  {"--table", "--csv"},
+      {"--table", "--json"},   {"--tidy", "--shard"}};
+  for (const auto& [one, other] : one_of_two) command.get_option(one).excludes(command.get_option(other));
   command.footer =
       "Example:\n  allreplay sweep mgwfbp_fig10 --out fig10.csv\n  allreplay plot fig10.csv --config "
       "configs/mgwfbp_fig10.json --out fig10.png\n  mpirun -n 64 allreplay sweep mgwfbp_fig10 --engine mpi --out "

@@ -54,10 +54,9 @@ Drawing topology_picture(const Cluster& cluster) {
 
 void execute(Context& context, const TopologyArguments& arguments) {
   Library library(context.inputs);
-  if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
   require_separate(context.files(),
                    {{"--dot", arguments.dot, false, "node [shape=box]"},
-                    {"--plot", arguments.plot},
+                    picture_at("--plot", arguments.plot),
                     {"--cluster-out", arguments.cluster_out, false, "\"network\""}},
                    {file_behind(context.files(), "topologies", arguments.cluster)});
   ScenarioArguments words;
@@ -93,8 +92,7 @@ void add_topology(CommandLine& app) {
   command.add_option("-n,--workers", arguments.workers, values::number, "number of workers (the cluster file's)");
   command.add_option("--collective", arguments.collective, {"COLLECTIVE", "collectives"},
                      "all-reduce algorithm, in the file of --cluster-out");
-  command.add_option("--fidelity", arguments.fidelity,
-                     {.name = "FIDELITY", .words = [] { return names_of(fidelities); }},
+  command.add_option("--fidelity", arguments.fidelity, one_of("FIDELITY", [] { return names_of(fidelities); }),
                      "how communication is priced, in the file of --cluster-out");
   add_change_options(command, arguments.changes, {Changed::Network, Changed::Stragglers});
   command.add_option("--dot", arguments.dot, values::file, "write the network to this file, for Graphviz");

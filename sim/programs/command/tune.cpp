@@ -73,13 +73,11 @@ void tune_and_print(Context& context, const TuneArguments& arguments, Farm* farm
 }
 
 void execute(Context& context, const TuneArguments& arguments) {
-  require_mpi_or_none(arguments.engine);
-  if (arguments.engine.empty()) return tune_and_print(context, arguments, nullptr);
   const auto prepare = [&] {
     TuneTask task = task_of(context.inputs, arguments);
     return answer_trials(std::move(task.scenario), std::move(task.request.ranges));
   };
-  on_farm(context.console, prepare, [&](Farm& farm) { tune_and_print(context, arguments, &farm); });
+  on_engine(context.console, arguments.engine, prepare, [&](Farm* farm) { tune_and_print(context, arguments, farm); });
 }
 
 }  // namespace
@@ -97,7 +95,7 @@ void add_tune(CommandLine& app) {
       .allow_extra_args(false);
   command.add_option("--budget", arguments.budget, values::number, "largest number of trials").capture_default_str();
   command
-      .add_option("--method", arguments.method, {.name = "METHOD", .words = [] { return names_of(tune_methods); }},
+      .add_option("--method", arguments.method, one_of("METHOD", [] { return names_of(tune_methods); }),
                   "bayes (Gaussian process, expected improvement) or grid")
       .capture_default_str();
   command.add_option("--seed", arguments.seed, values::number, "seed of the random choices of bayes")

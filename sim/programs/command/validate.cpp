@@ -47,10 +47,9 @@ std::optional<double> share_of(const std::string& text, const MeasuredFile& meas
 }
 
 void validate_and_print(Context& context, const ValidateArguments& arguments, Farm* farm) {
-  if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
   MeasuredFile measured = read_measured_file(context.inputs, arguments.file);
   require_separate(context.files(),
-                   {{"--out", arguments.out, false, "scored,predicted,error"}, {"--plot", arguments.plot}},
+                   {{"--out", arguments.out, false, "scored,predicted,error"}, picture_at("--plot", arguments.plot)},
                    inputs_of(context.files(), measured));
   const std::optional<double> matters = share_of(arguments.matters, measured);
   const Validation validation = validate(std::move(measured), farm, matters);
@@ -61,11 +60,10 @@ void validate_and_print(Context& context, const ValidateArguments& arguments, Fa
 }
 
 void execute(Context& context, const ValidateArguments& arguments) {
-  require_mpi_or_none(arguments.engine);
-  if (arguments.engine.empty()) return validate_and_print(context, arguments, nullptr);
-  on_farm(
-      context.console, [&] { return answer_validation(read_measured_file(context.inputs, arguments.file)); },
-      [&](Farm& farm) { validate_and_print(context, arguments, &farm); });
+  on_engine(
+      context.console, arguments.engine,
+      [&] { return answer_validation(read_measured_file(context.inputs, arguments.file)); },
+      [&](Farm* farm) { validate_and_print(context, arguments, farm); });
 }
 
 }  // namespace

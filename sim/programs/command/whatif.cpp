@@ -39,8 +39,7 @@ WhatIfRequest request_of(const WhatIfArguments& arguments) {
 
 void ask_and_print(Context& context, const WhatIfArguments& arguments, Farm* farm) {
   const WhatIfRequest how = request_of(arguments);
-  if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
-  require_separate(context.files(), {{"--plot", arguments.plot}}, arguments.scenario.files(context.files()));
+  require_separate(context.files(), {picture_at("--plot", arguments.plot)}, arguments.scenario.files(context.files()));
   Library library(context.inputs);
   const WhatIf answer = what_if(library, arguments.scenario.request(arguments.strategy), how, farm);
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(what_if_chart(answer)));
@@ -96,20 +95,16 @@ void search_and_print(Context& context, const WhatIfArguments& arguments) {
 }
 
 void execute(Context& context, const WhatIfArguments& arguments) {
-  require_mpi_or_none(arguments.engine);
   for (const auto& [text, option] : {std::pair(&arguments.vary, "--vary"), {&arguments.cost, "--cost"}})
     if (!text->empty() && arguments.target.empty())
       throw InputError(argument(option), "needs a target", "--target 'exposed<5%' in addition");
   if (!arguments.target.empty()) return search_and_print(context, arguments);
-  if (arguments.engine.empty()) return ask_and_print(context, arguments, nullptr);
-  on_farm(
-      context.console,
-      [&] {
-        WhatIfRequest how = request_of(arguments);
-        how.jobs = 1;
-        return answer_questions(context.inputs, how);
-      },
-      [&](Farm& farm) { ask_and_print(context, arguments, &farm); });
+  const auto prepare = [&] {
+    WhatIfRequest how = request_of(arguments);
+    how.jobs = 1;
+    return answer_questions(context.inputs, how);
+  };
+  on_engine(context.console, arguments.engine, prepare, [&](Farm* farm) { ask_and_print(context, arguments, farm); });
 }
 
 }  // namespace
