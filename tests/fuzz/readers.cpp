@@ -206,7 +206,7 @@ void read_a_reliability(const std::string& text) {
   for (const double part :
        {goodput.chosen.useful_fraction, goodput.optimal.useful_fraction, goodput.simulated.useful_fraction})
     require(part >= 0 && part <= 1, "a part of the time that is none");
-  require(is_json(goodput_json(goodput).dump()), "an answer that is no JSON");
+  require(JsonValue::accept(json_text(goodput_json(goodput))), "an answer that is no JSON");
 }
 
 std::vector<std::string> reliabilities() {
@@ -308,7 +308,7 @@ void read_a_jobs_file(const std::string& text) {
   Library library;
   JobsRunner runner(library, files, file);
   const JobsResult result = runner.run(choices_of(file), starts_of(file));
-  require(is_json(jobs_json(result, nullptr, true).dump()), "an answer that is no JSON");
+  require(JsonValue::accept(json_text(jobs_json(result, nullptr, true))), "an answer that is no JSON");
 }
 
 std::vector<std::string> jobs_files() {
@@ -418,7 +418,7 @@ void read_a_job(const std::string& text) {
   if (job.ops.empty()) return;
   const Diagnosis known = diagnose(std::move(job), [](std::size_t) { return [] {}; });
   require(std::isfinite(known.slowdown) && known.slowdown > 0, "a slowdown that is none");
-  require(is_json(diagnosis_json(known).dump()), "an answer that is no JSON");
+  require(JsonValue::accept(json_text(diagnosis_json(known))), "an answer that is no JSON");
 }
 
 // The text twice, as traces of two ranks.
@@ -435,7 +435,7 @@ void read_a_kineto_job(const std::string& text) {
   if (ranks.empty()) return;
   const Diagnosis known = diagnose(sharded_job(std::move(ranks)), [](std::size_t) { return [] {}; });
   require(std::isfinite(known.slowdown) && known.slowdown > 0, "a slowdown that is none");
-  require(is_json(diagnosis_json(known).dump()), "an answer that is no JSON");
+  require(JsonValue::accept(json_text(diagnosis_json(known))), "an answer that is no JSON");
 }
 
 std::vector<std::string> kineto_jobs() {

@@ -84,7 +84,7 @@ struct RowsHtml {
 
 RowsHtml rows_html(const JsonValue& document) {
   const std::vector<FormattedColumn> columns = table_of(result_table(), document).formatted();
-  const std::size_t rows = document.at("rows").items().size();
+  const std::size_t rows = document.at("rows").size();
   RowsHtml html;
   static const View shared{{ViewText{"All rows: {same}.", "same"}}};
   html.section = fmt::format("<p>{}</p>\n", escaped(rendered(shared, document, {.width = 100'000})));
@@ -132,7 +132,7 @@ std::string report_page(const SweepResult& result, const ChosenTimelines& chosen
   fill(body, "file", escaped(file));
   fill(body, "timelines", timelines_html(result, chosen));
   fill(body, "no-timelines", chosen.timelines.empty() ? " hidden" : "");
-  fill(body, "registry", registry_json().dump());
+  fill(body, "registry", json_text(registry_json()));
   fill(body, "rows", rows.section);
   fill(body, "charts", charts_html(result, title.plot));
   fill(body, "summary", verdict_html(document));

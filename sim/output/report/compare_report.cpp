@@ -42,7 +42,7 @@ JsonValue group_json(const Comparison& comparison, const OutcomeGroup& group, co
   for (const Ranking& race : races(outcomes, rule, group))
     for (std::size_t i = 0; i < race.order.size(); ++i) {
       const std::size_t place = race.order[i];
-      JsonValue row = all_rows.items()[place];
+      JsonValue row = all_rows[place];
       add_names(row, labels, place);
       if (place < over_best.size() && over_best[place])
         row["may_be_chance"] = std::abs(over_best[place]->mean) <= *over_best[place]->confidence;

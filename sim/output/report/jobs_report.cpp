@@ -123,7 +123,7 @@ void add_note_on_phases(const JobsResult& result, JsonValue& notes) {
   for (const JobResult& job : result.jobs)
     if (job.together && !job.seated.iterations && to_seconds(job.to - job.from) < longest->together->mean)
       jobs.push_back(job.seated.name);
-  if (!jobs.items().empty())
+  if (!jobs.empty())
     notes.push_back({{"note", "one phase"},
                      {"jobs", std::move(jobs)},
                      {"longest", longest->seated.name},
@@ -136,7 +136,7 @@ JsonValue notes_of(const JobsFile& file, const JobsResult& result) {
                   [&](const JobResult& job) { return computes_slowly(file, job); }))
     notes.push_back({{"note", "slow computation"}});
   add_note_on_phases(result, notes);
-  if (JsonValue events = unfelt_events(file, result); !events.items().empty())
+  if (JsonValue events = unfelt_events(file, result); !events.empty())
     notes.push_back({{"note", "unfelt events"}, {"events", std::move(events)}});
   return notes;
 }

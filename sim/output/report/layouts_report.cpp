@@ -97,9 +97,9 @@ JsonValue notes_of(const JsonValue& rows, const LayoutAdvice& advice, const Winn
   auto notes = JsonValue::array();
   add_notes_on_marks(notes, rows, rule);
   auto uneven = JsonValue::array();
-  for (std::size_t i = 0; i < rows.items().size(); ++i)
+  for (std::size_t i = 0; i < rows.size(); ++i)
     if (advice.ranking[i].layout.last_less > 0) uneven.push_back(i + 1);
-  if (!uneven.items().empty()) notes.push_back({{"note", "uneven stages"}, {"rows", uneven}});
+  if (!uneven.empty()) notes.push_back({{"note", "uneven stages"}, {"rows", uneven}});
   const Scenario& scenario = advice.ranking.front().outcome.scenario;
   append(notes, note_on_short_sums(scenario));
   append(notes, note_on_origin(scenario.profile));
@@ -138,7 +138,7 @@ JsonValue layouts_document(const LayoutAdvice& advice, const LayoutSearch& searc
   const JsonValue all = layouts_json(advice, search.rule, training);
   for (std::size_t i = 0; i < count; ++i) {
     const LayoutTrial& one = advice.ranking[i];
-    JsonValue row = all.items()[i];
+    JsonValue row = all[i];
     add_shares(row, one.outcome);
     row["rank"] = i + 1;
     row["layout"] = {{"pp", one.layout.pp},

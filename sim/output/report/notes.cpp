@@ -171,7 +171,7 @@ JsonValue notes_on(const std::vector<Outcome>& outcomes, const std::vector<Scali
 }
 
 void append(JsonValue& notes, const JsonValue& more) {
-  for (const JsonValue& one : more.items()) notes.push_back(one);
+  for (const JsonValue& one : more) notes.push_back(one);
 }
 
 std::string_view sentence_of_note(std::string_view kind) {

@@ -18,8 +18,8 @@ void add_names(JsonValue& row, const ScenarioLabels& labels, std::size_t place) 
 }
 
 void add_marks(JsonValue& row, bool fits, bool ties, const std::optional<double>& free, const WinningRule& rule) {
-  if (row.contains("lower_bound_s") && row.at("lower_bound_s").dump() != "null")
-    row["above_bound_share"] = row.at("iteration_s").number() / row.at("lower_bound_s").number() - 1;
+  if (row.contains("lower_bound_s") && !row["lower_bound_s"].is_null())
+    row["above_bound_share"] = row["iteration_s"].get<double>() / row["lower_bound_s"].get<double>() - 1;
   row["fits"] = fits;
   row["ties"] = ties;
   row["tight"] = fits && !leaves_room(free, rule);
@@ -31,13 +31,12 @@ void add_marks(JsonValue& row, const Outcome& outcome, const WinningRule& rule, 
 }
 
 void add_notes_on_marks(JsonValue& notes, const JsonValue& rows, const WinningRule& rule) {
-  const auto any = [&](const char* mark, const char* value) {
-    const auto& all = rows.items();
-    return std::any_of(all.begin(), all.end(), [&](const JsonValue& row) { return row.at(mark).dump() == value; });
+  const auto any = [&](const char* mark, bool value) {
+    return std::any_of(rows.begin(), rows.end(), [&](const JsonValue& row) { return row.at(mark) == value; });
   };
-  if (any("ties", "true")) notes.push_back({{"note", "tie"}, {"tie", rule.tie}});
-  if (any("tight", "true")) notes.push_back({{"note", "headroom"}, {"headroom", rule.headroom}});
-  if (any("fits", "false")) notes.push_back({{"note", "does not fit"}});
+  if (any("ties", true)) notes.push_back({{"note", "tie"}, {"tie", rule.tie}});
+  if (any("tight", true)) notes.push_back({{"note", "headroom"}, {"headroom", rule.headroom}});
+  if (any("fits", false)) notes.push_back({{"note", "does not fit"}});
 }
 
 ViewColumn quantity(const std::string& hole, std::string_view like, std::string sign) {

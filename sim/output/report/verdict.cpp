@@ -131,7 +131,7 @@ JsonValue verdict_of(const std::vector<Racer>& ranked, std::size_t tied, bool pe
     if (ranked[i].equal_work_s < fastest->equal_work_s) fastest = &ranked[i];
   }
   if (fastest != &winner) json["fastest"] = pace_of(*fastest, "name", per_sample);
-  if (!ties.items().empty()) json["ties"] = std::move(ties);
+  if (!ties.empty()) json["ties"] = std::move(ties);
   for (std::size_t i = tied; i < ranked.size() && ranked[i].fits; ++i) {
     // Beyond the tie only racers that leave too little memory free are faster.
     const double times = ranked[i].equal_work_s / winner.equal_work_s;

@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "sim/base/core/text.hpp"
 #include "sim/base/core/units.hpp"
@@ -18,7 +17,7 @@ namespace allreplay {
 
 namespace {
 
-using Value = nlohmann::ordered_json;
+using Value = JsonValue;
 
 bool ends_with_any(std::string_view key, std::initializer_list<std::string_view> endings) {
   return std::any_of(endings.begin(), endings.end(), [&](std::string_view one) { return key.ends_with(one); });
@@ -116,6 +115,7 @@ class Place {
     };
     const Value* found = from_document ? nullptr : key == "." ? &item_ : within(item_);
     if (!found) found = within(document_);
+    if (found && found->is_number_float() && !std::isfinite(found->get<double>())) found = nullptr;  // null as JSON
     if (found && !found->is_null() && read_) read_->insert(std::string(key));
     return found ? *found : none;
   }
@@ -330,9 +330,8 @@ void render(const View& view, const Place& place, Output& out) {
 
 std::string render(const View& view, const JsonValue& document, const Screen& screen,
                    std::set<std::string>* read = nullptr) {
-  const Value json = Value::parse(document.dump());
   Output out(screen);
-  render(view, Place(json, json, read), out);
+  render(view, Place(document, document, read), out);
   return std::move(out).text();
 }
 
@@ -370,8 +369,7 @@ std::string rendered(const View& view, const JsonValue& document, const Screen& 
 }
 
 Table table_of(const ViewTable& view, const JsonValue& document) {
-  const Value json = Value::parse(document.dump());
-  return table_at(view, Place(json, json, nullptr));
+  return table_at(view, Place(document, document, nullptr));
 }
 
 std::set<std::string> keys_of(const View& view) {

@@ -202,12 +202,12 @@ JsonValue target_document(const TargetAnswer& answer, const TargetSearch& search
     document["last"] = answer.steps.back().value;
     const char* kind = !answer.answer ? "none" : answer.all_meet ? "all" : answer.is_least ? "least" : "most";
     document["kind"] = kind;
-    if (answer.answer) document["chosen"] = document["steps"].items()[*answer.answer];
+    if (answer.answer) document["chosen"] = document["steps"][*answer.answer];
   }
   if (!answer.fabrics.empty()) {
     mark_steps(document["fabrics"], answer.fabrics, notes);
     document["none_of_the_fabrics"] = !answer.cheapest;
-    if (answer.cheapest) document["chosen_fabric"] = document["fabrics"].items()[*answer.cheapest];
+    if (answer.cheapest) document["chosen_fabric"] = document["fabrics"][*answer.cheapest];
   }
   document["notes"] = std::move(notes);
   return document;

@@ -80,7 +80,7 @@ class DiagnosisTrace {
     std::string text;
     if (op.part > 0) text += fmt::format(R"(, "part": {})", op.part);
     if (op.stream > 0) text += fmt::format(R"(, "stream": {})", op.stream);
-    if (op.group > 0) text += fmt::format(R"(, "group": {})", JsonValue(known_.job.groups[op.group]).dump());
+    if (op.group > 0) text += fmt::format(R"(, "group": {})", json_text(known_.job.groups[op.group]));
     return text;
   }
 

@@ -45,12 +45,12 @@ class JobsTrace {
   void add(const std::string& event) { text_ += (text_.empty() ? "" : ",\n") + event; }
   void name(const char* what, int process, std::size_t thread, const std::string& name) {
     add(fmt::format(R"({{"name":"{}","ph":"M","pid":{},"tid":{},"args":{{"name":{}}}}})", what, process, thread,
-                    JsonValue(name).dump()));
+                    json_text(name)));
   }
   void slice(const std::string& name, int process, std::size_t thread, Time from, Time to, std::int64_t iteration = 0) {
     if (to <= from) return;
-    add(fmt::format(R"({{"name":{},"ph":"X","pid":{},"tid":{},"ts":{},"dur":{}{}}})", JsonValue(name).dump(), process,
-                    thread, microseconds(from), microseconds(to - from),
+    add(fmt::format(R"({{"name":{},"ph":"X","pid":{},"tid":{},"ts":{},"dur":{}{}}})", json_text(name), process, thread,
+                    microseconds(from), microseconds(to - from),
                     iteration > 0 ? fmt::format(R"(,"args":{{"iteration":{}}})", iteration) : ""));
   }
 

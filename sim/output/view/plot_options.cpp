@@ -307,7 +307,7 @@ void read_plot_options(PlotOptions& options, const Json& object) {
 }
 
 void read_plot_option(PlotOptions& options, const PlotKey& key, const std::string& value, const SourceLocation& place) {
-  const std::string text = is_json(value) ? value : JsonValue(value).dump();
+  const std::string text = JsonValue::accept(value) ? value : json_text(value);
   key.read(options, Json::parse(text, fmt::format("{}: {}", place.file, place.path)));
 }
 

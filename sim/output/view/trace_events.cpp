@@ -19,11 +19,11 @@ namespace {
 // A name and its value in JSON.
 using Field = std::pair<const char*, std::string>;
 
-std::string json(const std::string& text) { return JsonValue(text).dump(); }
+std::string json(const std::string& text) { return json_text(text); }
 
 template <class Number>
 std::string json(Number number) {
-  return JsonValue(number).dump();
+  return json_text(number);
 }
 
 std::string object(const std::vector<Field>& fields) {
@@ -92,7 +92,7 @@ class Writer {
     return fmt::format(
         "{{\"schemaVersion\":1,\"displayTimeUnit\":\"ms\",\"distributedInfo\":{},\"otherData\":{},"
         "\"traceEvents\":[\n{}\n]}}\n",
-        of_job.dump(), other_data().dump(), fmt::join(events_, ",\n"));
+        json_text(of_job), json_text(other_data()), fmt::join(events_, ",\n"));
   }
 
  private:

@@ -21,7 +21,7 @@ void Console::print_text(std::string_view text) {
 void Console::print_json(const JsonValue& value) {
   JsonValue whole = value;
   if (!configs.empty() && !whole.is_array()) whole["configs"] = configs;
-  print("{}\n", whole.dump(2));
+  print("{}\n", json_text(whole, 2));
 }
 
 void Console::show(const View& view, const JsonValue& document) {

@@ -23,12 +23,12 @@ Training TrainingArguments::training() const {
   return training;
 }
 
-void add_training_options(Command command, TrainingArguments& arguments) {
+void add_training_options(Command& command, TrainingArguments& arguments) {
   constexpr const char* heading = "A whole training";
-  const Option tokens = command
-                            .add_option("--tokens", arguments.tokens, {"N"},
-                                        "days, GPU-hours and energy of training on so many tokens, such as 15T")
-                            .group(heading);
+  Option& tokens = command
+                       .add_option("--tokens", arguments.tokens, {"N"},
+                                   "days, GPU-hours and energy of training on so many tokens, such as 15T")
+                       .group(heading);
   command.add_option("--samples", arguments.samples, {"N"}, "the same in samples, such as 90M")
       .excludes(tokens)
       .group(heading);

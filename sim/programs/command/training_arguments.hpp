@@ -14,6 +14,6 @@ struct TrainingArguments {
   /// Throws InputError.
   Training training() const;
 };
-void add_training_options(Command command, TrainingArguments& arguments);
+void add_training_options(Command& command, TrainingArguments& arguments);
 
 }  // namespace allreplay

@@ -156,7 +156,7 @@ std::string fitted_cluster(const FittedJob& fitted, const Diagnosis& known, cons
   for (const auto& [worker, slowdown] : fitted.stragglers)
     cluster["stragglers"].push_back({{"worker", worker}, {"slowdown", slowdown}});
   if (fitted.sigma) cluster["jitter"] = {{"distribution", "normal"}, {"sigma", fitted.sigma->value}};
-  return cluster.dump(2) + "\n";
+  return json_text(cluster, 2) + "\n";
 }
 
 }  // namespace allreplay

@@ -52,7 +52,7 @@ std::string with_flags(const Json& cluster, const ClusterFlags& flags) {
   if (!flags.collective.empty()) file["network"]["collective"] = flags.collective;
   if (!flags.fidelity.empty()) file["network"]["fidelity"] = flags.fidelity;
   if (!flags.changes.empty()) file[changes_key].push_back(json_of(flags.changes));
-  return file.dump(2) + "\n";
+  return json_text(file, 2) + "\n";
 }
 
 }  // namespace allreplay

@@ -97,16 +97,16 @@ TEST_CASE("a verdict has the winner, its ties, and the first outside of the tie"
         .name = name, .iteration_s = seconds, .samples_per_s = {}, .lower_bound_s = 0.08, .equal_work_s = seconds};
   };
   const JsonValue json = verdict_of({racer("ddp", 0.101), racer("wfbp", 0.1), racer("dear", 0.2)}, 2, false);
-  CHECK(json.at("winner").text() == "ddp");
-  CHECK(json.at("above_bound_share").number() == Approx(0.101 / 0.08 - 1));
-  CHECK(json.at("fastest").at("name").text() == "wfbp");
+  CHECK(json.at("winner").get<std::string>() == "ddp");
+  CHECK(json.at("above_bound_share").get<double>() == Approx(0.101 / 0.08 - 1));
+  CHECK(json.at("fastest").at("name").get<std::string>() == "wfbp");
   CHECK(json.at("ties").dump() == R"(["wfbp"])");
-  CHECK(json.at("next").at("times").number() == Approx(0.2 / 0.101));
+  CHECK(json.at("next").at("times").get<double>() == Approx(0.2 / 0.101));
   CHECK_FALSE(json.contains("crowded"));
   // Without a tie only what leaves too little memory free can be faster than the winner.
   const JsonValue crowded = verdict_of({racer("fsdp2", 0.12), racer("megatron", 0.09), racer("ddp", 0.15)}, 1, false);
-  CHECK(crowded.at("crowded").at("name").text() == "megatron");
-  CHECK(crowded.at("crowded").at("times").number() == Approx(0.75));
-  CHECK(crowded.at("next").at("name").text() == "ddp");
+  CHECK(crowded.at("crowded").at("name").get<std::string>() == "megatron");
+  CHECK(crowded.at("crowded").at("times").get<double>() == Approx(0.75));
+  CHECK(crowded.at("next").at("name").get<std::string>() == "ddp");
   CHECK(verdict_of({racer("ddp", 1)}, 0, false).dump() == R"({"nothing_fits":true})");
 }

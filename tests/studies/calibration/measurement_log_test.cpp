@@ -86,7 +86,7 @@ TEST_CASE("nccl-tests: a log that names no benchmark tells it by its rates") {
   CHECK(complaint(text("sum", 1.3)) == "f");
   // An all-gather and an all-to-all have equal rates and no reduction: the user says which, and nothing else.
   const auto asked = [&](CollectiveOp op, double algbw = 40) {
-    LogRequest request{.operation = op, .place_of_operation = {"c", "--collective"}};
+    LogRequest request{.operation = {op, {"c", "--collective"}}};
     return read_measurements(text("none", 0.875, algbw), "f", request);
   };
   CHECK(complaint(text("none", 0.875)) == "f");
