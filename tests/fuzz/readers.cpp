@@ -25,7 +25,6 @@
 #include "sim/output/report/diagnosis_report.hpp"
 #include "sim/output/report/goodput_report.hpp"
 #include "sim/output/report/jobs_report.hpp"
-#include "sim/output/report/sweep_result.hpp"
 #include "sim/plans/collective/collective_file.hpp"
 #include "sim/plans/pipeline/rows.hpp"
 #include "sim/plans/pipeline/schedules.hpp"
@@ -41,6 +40,7 @@
 #include "sim/studies/jobs/jobs_run.hpp"
 #include "sim/studies/jobs/jobs_sweep.hpp"
 #include "sim/studies/results/row.hpp"
+#include "sim/studies/results/sweep_result.hpp"
 #include "sim/studies/search/plan_of.hpp"
 
 using namespace allreplay;
@@ -396,7 +396,7 @@ std::vector<std::string> measured_tables() {
       "fat-tree-4,halving-doubling,fluid,8,1 MB,0.002\n"};
 }
 
-void read_a_result(const std::string& text) { parse_sweep_result(text, here); }
+void read_a_result(const std::string& text) { sweep_result_of(parse_results(text, here)); }
 
 std::vector<std::string> results() {
   std::string text = csv_header(row_keys()) + "\n";

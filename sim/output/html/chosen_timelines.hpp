@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "sim/output/report/report.hpp"
-#include "sim/output/report/sweep_result.hpp"
 #include "sim/studies/experiment/sweep.hpp"
+#include "sim/studies/results/sweep_result.hpp"
 
 namespace allreplay {
 

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "sim/output/report/sweep_result.hpp"
 #include "sim/output/view/plot_options.hpp"
+#include "sim/studies/results/sweep_result.hpp"
 
 namespace allreplay {
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "sim/output/html/chosen_timelines.hpp"
-#include "sim/output/report/sweep_result.hpp"
 #include "sim/output/view/plot_options.hpp"
+#include "sim/studies/results/sweep_result.hpp"
 
 namespace allreplay {
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/core/text.hpp"
-#include "sim/studies/experiment/ranking.hpp"
+#include "sim/studies/results/ranking.hpp"
 
 namespace allreplay {
 

@@ -1,38 +1,8 @@
 #include "sim/output/report/result_rows.hpp"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 namespace allreplay {
-
-void add_names(JsonValue& row, const ScenarioLabels& labels, std::size_t place) {
-  row["names"] = JsonValue::object();
-  for (const std::string_view name : named_by)
-    if (name == "strategy" || labels.differs_by(name)) {
-      const std::string& value = labels.name(place, name);
-      row["names"][name] = value.empty() ? "data parallel" : value;
-    }
-}
-
-void add_standing(JsonValue& row, const Standing& standing) {
-  if (row.contains("lower_bound_s") && row.at("lower_bound_s").dump() != "null")
-    row["above_bound_share"] = row.at("iteration_s").number() / row.at("lower_bound_s").number() - 1;
-  row["fits"] = standing.fits;
-  row["wins"] = standing.wins;
-  row["ties"] = standing.ties;
-  row["tight"] = standing.fits && !standing.is_roomy;
-}
-
-void add_notes_on_marks(JsonValue& notes, const JsonValue& rows, const WinningRule& rule) {
-  const auto any = [&](const char* mark, const char* value) {
-    const auto& all = rows.items();
-    return std::any_of(all.begin(), all.end(), [&](const JsonValue& row) { return row.at(mark).dump() == value; });
-  };
-  if (any("ties", "true")) notes.push_back({{"note", "tie"}, {"tie", rule.tie}});
-  if (any("tight", "true")) notes.push_back({{"note", "headroom"}, {"headroom", rule.headroom}});
-  if (any("fits", "false")) notes.push_back({{"note", "does not fit"}});
-}
 
 ViewColumn quantity(const std::string& hole, std::string_view like, std::string sign) {
   const std::string key = hole.substr(1, hole.find_first_of(":}") - 1);

@@ -1,31 +1,14 @@
-// The JSON rows and the table of results, shared by `compare` and sweeps.
+// The table of results, shared by `compare` and sweeps, and its columns.
 #pragma once
 
-#include <cstddef>
 #include <string>
-#include <vector>
+#include <string_view>
 
-#include "sim/base/core/json_value.hpp"
-#include "sim/output/report/scenario_labels.hpp"
 #include "sim/output/report/view.hpp"
-#include "sim/studies/experiment/ranking.hpp"
+#include "sim/studies/results/ranking.hpp"
+#include "sim/studies/results/scenario_labels.hpp"
 
 namespace allreplay {
-
-/// The standing of a row in its race.
-struct Standing {
-  bool fits = true, wins = false, ties = false;
-  bool is_roomy = true;  ///< it leaves as much memory free as the rule asks for
-};
-
-/// Adds above_bound_share, fits, wins, ties and tight to a row with the columns of `run --json`.
-void add_standing(JsonValue& row, const Standing& standing);
-
-/// Adds `names`: the strategy and the quantities in which the scenarios differ, for the scenario at `place`.
-void add_names(JsonValue& row, const ScenarioLabels& labels, std::size_t place);
-
-/// Adds a note for each mark that occurs in the rows: tie, too little headroom, does not fit into memory.
-void add_notes_on_marks(JsonValue& notes, const JsonValue& rows, const WinningRule& rule);
 
 /// Returns the column of a table for a quantity of the registry, in the unit of another, `like`. `hole`: its key, and
 /// perhaps a format, in braces.

@@ -9,26 +9,19 @@
 #include "sim/base/core/units.hpp"
 #include "sim/output/report/notes.hpp"
 #include "sim/output/report/result_rows.hpp"
-#include "sim/output/report/scenario_labels.hpp"
 #include "sim/output/report/verdict.hpp"
+#include "sim/studies/results/scenario_labels.hpp"
 
 namespace allreplay {
 
 namespace {
 
 Names names_of(const ResultRow& row) {
-  const std::string names[] = {row.profile,
-                               std::to_string(row.workers),
-                               layout_text(row.options),
-                               micro_batches_text(row.options),
-                               row.strategy,
-                               row.network,
-                               row.collective,
-                               row.fidelity,
-                               row.codec.empty() ? "none" : row.codec};
-  Names named;
-  for (std::size_t i = 0; i < std::size(named_by); ++i) named.emplace_back(named_by[i], names[i]);
-  return named;
+  const NamedValues options = row.options();
+  return {
+      std::string(row.profile),    std::to_string(row.workers), layout_text(options),
+      micro_batches_text(options), std::string(row.strategy),   std::string(row.network),
+      std::string(row.collective), std::string(row.fidelity),   row.codec.empty() ? "none" : std::string(row.codec)};
 }
 
 // `of_each_row`: labels are needed for every row. Otherwise rows that only repeat known differences are left out.
@@ -48,7 +41,7 @@ ScenarioLabels labels_of(const SweepResult& result, bool of_each_row) {
 std::vector<Standing> standings_of(const SweepResult& result) {
   std::vector<Standing> all;
   for (const ResultRow& row : result.rows)
-    all.push_back({.fits = row.fits, .is_roomy = leaves_room(row.free_memory(), result.rule)});
+    all.push_back({.fits = row.fits(), .is_roomy = leaves_room(row.free_memory, result.rule)});
   for (const ResultGroup& group : result.groups)
     for (const auto& [workers, race] : group.by_workers)
       for (std::size_t i = 0; i < race.tied && race.rows.size() > 1; ++i)
@@ -70,10 +63,10 @@ NamedValues without(NamedValues options, const NamedValues& common) {
 
 JsonValue rows_of(const SweepResult& result, const ScenarioLabels& labels) {
   const std::vector<Standing> standings = standings_of(result);
-  NamedValues common = result.rows.front().options;
+  NamedValues common = result.rows.front().options();
   std::set<Names> names;
   for (const ResultRow& row : result.rows) {
-    common = without(common, without(common, row.options));
+    common = without(common, without(common, row.options()));
     names.insert(names_of(row));
   }
   const bool is_ambiguous = names.size() < result.rows.size();  // options distinguish rows, too
@@ -83,26 +76,27 @@ JsonValue rows_of(const SweepResult& result, const ScenarioLabels& labels) {
   for (std::size_t i = 0; i < result.rows.size(); ++i) {
     const ResultRow& row = result.rows[i];
     auto json = JsonValue::object();
-    for (std::size_t cell = 0; cell < row.cells.size(); ++cell)
-      if (shown.contains(result.columns[cell]))
-        json[result.columns[cell]] = value_of(result.columns[cell], row.cells[cell]);
+    const std::vector<std::string_view> cells = row.line->cells.all();
+    for (std::size_t cell = 0; cell < cells.size(); ++cell)
+      if (const std::string& column = result.table->columns[cell]; shown.contains(column))
+        json[column] = value_of(column, cells[cell]);
     json["relative_efficiency"] = row.relative_efficiency;
     add_names(json, labels, i);
     add_standing(json, standings[i]);
-    if (is_ambiguous) json["own_options"] = json_of(without(row.options, common));
+    if (is_ambiguous) json["own_options"] = json_of(without(row.options(), common));
     rows.push_back(std::move(json));
   }
   return rows;
 }
 
 Racer racer_of(const ResultRow& row) {
-  return {.name = row.series,
+  return {.name = std::string(row.series),
           .iteration_s = row.iteration_s,
           .batches_per_s = row.batches / row.iteration_s,
           .samples_per_s = row.samples_per_s,
           .lower_bound_s = row.lower_bound_s,
           .equal_work_s = row.seconds_of_equal_work(),
-          .fits = row.fits,
+          .fits = row.fits(),
           .doubted_s = row.doubted_s,
           .doubted_equal_work_s = row.doubted_s ? std::optional(*row.doubted_s / row.batches) : std::nullopt};
 }
@@ -113,7 +107,8 @@ std::string name_of(const SweepResult& result, const ResultGroup& group) {
   const bool one_collective = std::all_of(group.rows.begin(), group.rows.end(), [&](std::size_t row) {
     return result.rows[row].collective == first.collective;
   });
-  return fmt::format("{} on {}{}", first.profile, first.network, one_collective ? ", " + first.collective : "");
+  return fmt::format("{} on {}{}", first.profile, first.network,
+                     one_collective ? fmt::format(", {}", first.collective) : "");
 }
 
 void add_races(const SweepResult& result, JsonValue& document) {
@@ -150,7 +145,7 @@ JsonValue sweep_document(const SweepResult& result, bool with_rows) {
     if (!labels.differs_by(name) && !is_default) document["same"][name] = value;
   }
   std::map<std::string, std::string> origin_by_profile;
-  for (const ResultRow& row : result.rows) origin_by_profile[row.profile] = row.origin;
+  for (const ResultRow& row : result.rows) origin_by_profile[std::string(row.profile)] = row.origin;
   document["groups"] = result.groups.size();
   add_races(result, document);
   add_notes_on_marks(document["notes"], document["rows"], result.rule);

@@ -10,7 +10,6 @@
 #include "sim/base/core/text.hpp"
 #include "sim/output/picture/picture_file.hpp"
 #include "sim/output/report/phrases.hpp"
-#include "sim/output/report/scenario_labels.hpp"
 #include "sim/output/report/verdict.hpp"
 #include "sim/output/view/compare_picture.hpp"
 #include "sim/output/view/timeline_picture.hpp"
@@ -26,6 +25,7 @@
 #include "sim/studies/experiment/side_by_side.hpp"
 #include "sim/studies/experiment/sweep.hpp"
 #include "sim/studies/experiment/sweep_rows.hpp"
+#include "sim/studies/results/scenario_labels.hpp"
 
 namespace allreplay {
 
@@ -191,8 +191,8 @@ class Complaints {
   explicit Complaints(const Candidates& candidates) {
     for (std::size_t i = 0; i < candidates.scenarios.size(); ++i) {
       names_.push_back(identifying_names(candidates.scenarios[i]));
-      for (auto& [quantity, name] : names_.back())
-        if (quantity == "strategy") name = candidates.ways[i];  // a plan's file
+      for (std::size_t quantity = 0; quantity < std::size(named_by); ++quantity)
+        if (named_by[quantity] == "strategy") names_.back()[quantity] = candidates.ways[i];  // a plan's file
     }
   }
 

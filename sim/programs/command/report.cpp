@@ -19,7 +19,7 @@ void execute(Context& context, const ReportArguments& arguments) {
   const auto most = parse_integer(arguments.timelines, 0, 1000, argument("--timelines"));
   require_separate(context.files(), {{"--out", arguments.out, false, "content=\"allreplay report\"", arguments.force}},
                    {arguments.file, file_behind(context.files(), "configs", arguments.config)});
-  SweepResult result = read_sweep_result(context.files(), arguments.file, arguments.winning.rule());
+  SweepResult result = sweep_result_of(read_results(context.files(), arguments.file), arguments.winning.rule());
   PageTitle title;
   ChosenTimelines chosen;
   if (!arguments.config.empty()) {
@@ -32,7 +32,7 @@ void execute(Context& context, const ReportArguments& arguments) {
   for (const ChosenTimeline& one : chosen.timelines)
     if (const auto* problem = std::get_if<std::string>(&one.outcome))
       context.console.warn(
-          fmt::format("no timeline of {}: line {}: {}", arguments.file, result.rows[one.row].line, *problem));
+          fmt::format("no timeline of {}: line {}: {}", arguments.file, result.rows[one.row].line->line, *problem));
 }
 
 }  // namespace

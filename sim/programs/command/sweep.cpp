@@ -39,67 +39,55 @@ class Printout {
       : json_(arguments.json),
         csv_(arguments.csv),
         table_(arguments.table),
-        keeps_(!arguments.tidy.empty() && arguments.out.empty()),
+        keeps_(!json_ || (!arguments.tidy.empty() && arguments.out.empty())),
         of_jobs_(asked.of_jobs),
         header_(csv_header(asked.questions.columns)),
-        rule_(arguments.winning.rule()) {}
+        rule_(arguments.winning.rule()),
+        rows_{"the sweep", {asked.questions.columns.begin(), asked.questions.columns.end()}, {}} {}
 
   void add(std::size_t place, const SimulatedRow& row) {
     if (!row.warning.empty()) warnings_[place] = row.warning;
-    if (lines_.size() <= place) lines_.resize(place + 1);
-    lines_[place] = json_ ? json_of(row.row).dump(2) : to_csv(row.row);
-    if (!keeps_) return;
-    if (kept_.size() <= place) kept_.resize(place + 1);
-    kept_[place] = to_csv(row.row);
+    if (keeps_) rows_.set(place, row.row);
+    if (!json_) return;
+    if (objects_.size() <= place) objects_.resize(place + 1);
+    objects_[place] = json_of(row.row).dump(2);
   }
 
   void print_all(Console& console, const std::string& out) {
     for (const auto& [place, warning] : warnings_) console.warn(warning);
-    if (json_) return print_array(console, lines_);
-    if (lines_.empty()) return;
-    std::string csv = header_ + "\n";
-    for (std::string& line : lines_) csv += std::exchange(line, {}) + "\n";
-    if (csv_) return console.print("{}", csv);
-    if (of_jobs_) {
-      const JsonValue document = jobs_sweep_document(parse_results(csv, "the sweep"));
-      if (shows_all())
-        console.show(jobs_sweep_table_view(), document);
-      else
-        print_count(console, out);
-      return console.show(jobs_sweep_verdict_view(), document);
-    }
-    const SweepResult result = parse_sweep_result(std::exchange(csv, {}), "the sweep", rule_);
-    const JsonValue document = sweep_document(result, shows_all());
-    if (shows_all())
-      console.show(sweep_table_view(), document);
+    if (json_) return print_array(console, objects_);
+    if (rows_.rows.empty()) return;
+    if (csv_) return print_csv(console);
+    const std::size_t count = rows_.rows.size();
+    const bool all = table_ || count <= few;
+    const JsonValue document =
+        of_jobs_ ? jobs_sweep_document(rows_) : sweep_document(sweep_result_of(std::move(rows_), rule_), all);
+    if (all)
+      console.show(of_jobs_ ? jobs_sweep_table_view() : sweep_table_view(), document);
     else
-      print_count(console, out);
-    console.show(sweep_verdict_view(), document);
+      console.print("{}\n", wrapped(fmt::format("{} rows{}; --table prints all.\n", count,
+                                                out.empty() ? "; --out FILE.csv or --csv keeps them" : " in " + out),
+                                    screen().width));
+    console.show(of_jobs_ ? jobs_sweep_verdict_view() : sweep_verdict_view(), document);
   }
 
-  /// The rows as CSV, for --tidy without --out.
-  std::string kept() const {
-    std::string csv = header_ + "\n";
-    for (const std::string& line : kept_) csv += line + "\n";
-    return csv;
-  }
+  /// The rows, for --tidy without --out.
+  const ResultTable& rows() const { return rows_; }
 
  private:
   static constexpr std::size_t few = 30;  // rows that fit on a screen
 
-  bool shows_all() const { return table_ || lines_.size() <= few; }
-
-  void print_count(Console& console, const std::string& out) const {
-    console.print("{}\n", wrapped(fmt::format("{} rows{}; --table prints all.\n", lines_.size(),
-                                              out.empty() ? "; --out FILE.csv or --csv keeps them" : " in " + out),
-                                  screen().width));
+  void print_csv(Console& console) const {
+    console.print("{}\n", header_);
+    for (const ResultLine& line : rows_.rows) console.print("{}\n", to_csv(line.cells));
   }
 
   bool json_, csv_, table_, keeps_, of_jobs_;
   std::string header_;
   WinningRule rule_;
   std::map<std::size_t, std::string> warnings_;
-  std::vector<std::string> lines_, kept_;
+  std::vector<std::string> objects_;  // in JSON
+  ResultTable rows_;
 };
 
 // The files that a sweep writes: the rows, digests of their inputs (.rows), and locks for writing and for submitting.
@@ -215,8 +203,7 @@ void run_and_print(Context& context, SweepArguments arguments, Farm* farm) {
   const Swept swept = run_sweep(asked.questions, how);
   last_words.reset();
   if (!arguments.tidy.empty())
-    write_tidy(context, arguments, asked,
-               how.out ? read_results(context.files(), *how.out) : parse_results(printout.kept(), "the sweep"));
+    write_tidy(context, arguments, asked, how.out ? read_results(context.files(), *how.out) : printout.rows());
   printout.print_all(context.console, arguments.out);
   if (how.out) {
     std::fflush(stdout);  // so that the table precedes the line on standard error

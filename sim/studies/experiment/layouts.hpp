@@ -10,8 +10,8 @@
 
 #include "sim/inputs/estimate/estimate.hpp"
 #include "sim/inputs/estimate/transformer.hpp"
-#include "sim/studies/experiment/ranking.hpp"
 #include "sim/studies/experiment/request.hpp"
+#include "sim/studies/results/outcome.hpp"
 
 namespace allreplay {
 

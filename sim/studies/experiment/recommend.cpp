@@ -13,10 +13,10 @@
 #include "sim/plans/schedule/pytorch_buckets.hpp"
 #include "sim/replay/training/memory.hpp"
 #include "sim/studies/experiment/doubt.hpp"
-#include "sim/studies/experiment/ranking.hpp"
 #include "sim/studies/experiment/sweep_rows.hpp"
 #include "sim/studies/experiment/tuning.hpp"
 #include "sim/studies/experiment/wire_format.hpp"
+#include "sim/studies/results/outcome.hpp"
 #include "sim/studies/search/plan_of.hpp"
 
 namespace allreplay {

@@ -7,8 +7,6 @@ namespace allreplay {
 
 namespace {
 
-Cell cell_of(const std::optional<double>& value) { return value ? Cell(*value) : Cell(); }
-
 template <double MeasuredTimes::*member>
 Cell together(const JobResult& job) {
   return job.together ? Cell((*job.together).*member) : Cell();
@@ -80,7 +78,8 @@ constexpr JobColumn all_job_columns[] = {
 
 Row job_row_of(const JobRecord& record, bool identity_only) {
   const CollectiveChoice choice = collective_of(record.scenario);
-  const Record scenario{record.scenario, choice, {}, {}};
+  const Result none;
+  const Record scenario{record.scenario, choice, none};
   Row row;
   for (const JobColumn& one : all_job_columns) {
     const Column& described = column_of(one.key);

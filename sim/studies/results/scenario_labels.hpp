@@ -1,14 +1,13 @@
 // Names scenarios by the properties in which they differ, and by those that they share.
 #pragma once
 
-#include <functional>
-#include <set>
+#include <array>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include "sim/studies/experiment/run.hpp"
+#include "sim/base/core/json_value.hpp"
+#include "sim/studies/results/row.hpp"
 
 namespace allreplay {
 
@@ -22,8 +21,8 @@ std::string layout_text(const NamedValues& options);
 /// Returns the number of micro-batches per iteration: "1" if the options do not set it.
 std::string micro_batches_text(const NamedValues& options);
 
-/// Pairs of quantity and name that identify a scenario, in the order of named_by.
-using Names = std::vector<std::pair<std::string, std::string>>;
+/// The names that identify a scenario, in the order of named_by.
+using Names = std::array<std::string, std::size(named_by)>;
 
 /// Returns the names of a scenario. A collective that the network cannot have is named as requested.
 Names identifying_names(const Scenario& scenario);
@@ -51,9 +50,12 @@ class ScenarioLabels {
 
  private:
   std::vector<Names> all_;
-  std::set<std::string, std::less<>> differing_;  ///< the quantities in which they differ
+  std::array<bool, std::size(named_by)> differs_{};  ///< by quantity
 };
 
 ScenarioLabels labels_of(const std::vector<Outcome>& outcomes);
+
+/// Adds `names`: the strategy and the quantities in which the scenarios differ, for the scenario at `place`.
+void add_names(JsonValue& row, const ScenarioLabels& labels, std::size_t place);
 
 }  // namespace allreplay

@@ -1,4 +1,4 @@
-#include "sim/output/report/scenario_labels.hpp"
+#include "sim/studies/results/scenario_labels.hpp"
 
 #include <algorithm>
 
@@ -8,6 +8,7 @@
 #include "sim/base/core/text.hpp"
 #include "sim/inputs/cluster/describe.hpp"
 #include "sim/replay/training/job.hpp"
+#include "sim/studies/results/outcome.hpp"
 
 namespace allreplay {
 
@@ -31,13 +32,9 @@ NamedValues layout_options(const Options& options) {
   return values;
 }
 
-const std::string& name_in(const Names& names, std::string_view what) {
-  return std::find_if(names.begin(), names.end(), [&](const auto& one) { return one.first == what; })->second;
+std::size_t place_of_name(std::string_view what) {
+  return static_cast<std::size_t>(std::find(std::begin(named_by), std::end(named_by), what) - std::begin(named_by));
 }
-
-}  // namespace
-
-namespace {
 
 std::string value_in(const NamedValues& options, std::string_view name, std::string_view usual) {
   const auto found = std::find_if(options.begin(), options.end(), [&](const auto& one) { return one.first == name; });
@@ -67,36 +64,31 @@ Names identifying_names(const Scenario& scenario) {
   std::string degrees = layout_text(layout);
   if (const std::int64_t group = scenario.options.strategy.sharding.shard_group; group > 0)
     degrees += fmt::format("{}shard group {}", degrees.empty() ? "" : ", ", group);
-  const std::string names[] = {scenario.profile->name,
-                               std::to_string(scenario.workers),
-                               degrees,
-                               micro_batches_text(layout),
-                               strategy_text(scenario),
-                               named_with_routing(scenario.cluster),
-                               collective,
-                               fidelity,
-                               scenario.codec ? scenario.codec->name : "none"};
-  static_assert(std::size(names) == std::size(named_by));
-  Names named;
-  for (std::size_t i = 0; i < std::size(names); ++i) named.emplace_back(named_by[i], names[i]);
-  return named;
+  return {scenario.profile->name,
+          std::to_string(scenario.workers),
+          degrees,
+          micro_batches_text(layout),
+          strategy_text(scenario),
+          named_with_routing(scenario.cluster),
+          collective,
+          fidelity,
+          scenario.codec ? scenario.codec->name : "none"};
 }
 
 ScenarioLabels::ScenarioLabels(std::vector<Names> all) : all_(std::move(all)) {
-  for (const auto& [what, first] : all_.front())
-    if (std::any_of(all_.begin(), all_.end(), [&](const Names& one) { return name_in(one, what) != first; }))
-      differing_.insert(what);
+  for (const Names& one : all_)
+    for (std::size_t i = 0; i < one.size(); ++i) differs_[i] |= one[i] != all_.front()[i];
 }
 
 const std::string& ScenarioLabels::name(std::size_t scenario, std::string_view what) const {
-  return name_in(all_[scenario], what);
+  return all_[scenario][place_of_name(what)];
 }
 
-bool ScenarioLabels::differs_by(std::string_view what) const { return differing_.contains(what); }
+bool ScenarioLabels::differs_by(std::string_view what) const { return differs_[place_of_name(what)]; }
 
 bool ScenarioLabels::differ_only_by_strategy() const {
-  return std::none_of(all_.front().begin(), all_.front().end(),
-                      [&](const auto& one) { return one.first != "strategy" && differs_by(one.first); });
+  return std::none_of(std::begin(named_by), std::end(named_by),
+                      [&](std::string_view what) { return what != "strategy" && differs_by(what); });
 }
 
 std::string ScenarioLabels::title() const {
@@ -142,6 +134,15 @@ ScenarioLabels labels_of(const std::vector<Outcome>& outcomes) {
   std::vector<Names> all;
   for (const Outcome& one : outcomes) all.push_back(identifying_names(one.scenario));
   return ScenarioLabels(std::move(all));
+}
+
+void add_names(JsonValue& row, const ScenarioLabels& labels, std::size_t place) {
+  row["names"] = JsonValue::object();
+  for (const std::string_view name : named_by)
+    if (name == "strategy" || labels.differs_by(name)) {
+      const std::string& value = labels.name(place, name);
+      row["names"][name] = value.empty() ? "data parallel" : value;
+    }
 }
 
 }  // namespace allreplay

@@ -1,4 +1,4 @@
-#include "sim/output/report/sweep_result.hpp"
+#include "sim/studies/results/sweep_result.hpp"
 
 #include "tests/catch.hpp"
 #include "tests/error_place.hpp"
@@ -15,8 +15,8 @@ TEST_CASE("rows of one profile, cluster, collective and fidelity are a group, by
   CHECK(result.groups[0].by_workers.at(8).rows ==
         std::vector<std::size_t>{2, 4, 0});  // equals in the order of the file
   CHECK(result.groups[1].rows == std::vector<std::size_t>{1});
-  CHECK(result.rows[0].line == 2);
-  CHECK_FALSE(result.rows[0].cells[16] != "");  // samples_per_s may be empty
+  CHECK(result.rows[0].line->line == 2);
+  CHECK_FALSE(result.rows[0].line->cells[16] != "");  // samples_per_s may be empty
 }
 
 TEST_CASE("a series is named with the options that tell it from others of its strategy") {
@@ -46,7 +46,7 @@ SweepResult with_column(const std::string& rows, const std::string& name, const 
     text.insert(at, "," + cell);
     at += cell.size() + 2;
   }
-  return read_sweep_result(Files(), result_file("column.csv", text));
+  return sweep_result_of(read_results(Files(), result_file("column.csv", text)));
 }
 
 }  // namespace
@@ -70,7 +70,8 @@ TEST_CASE("codecs are compared in one group, whatever collectives they bring") {
 
 TEST_CASE("errors in a CSV name its line and column") {
   const auto place = [](const std::string& text) {
-    return std::filesystem::path(error_place([&] { read_sweep_result(Files(), result_file("bad.csv", text)); }))
+    return std::filesystem::path(
+               error_place([&] { sweep_result_of(read_results(Files(), result_file("bad.csv", text))); }))
         .filename()
         .string();
   };
