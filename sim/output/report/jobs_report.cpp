@@ -8,7 +8,7 @@
 #include "sim/output/report/goodput_report.hpp"
 #include "sim/output/report/jobs_notes.hpp"
 #include "sim/output/report/result_rows.hpp"
-#include "sim/studies/jobs/job_row.hpp"
+#include "sim/studies/jobs/jobs_sweep.hpp"
 
 namespace allreplay {
 

@@ -11,7 +11,7 @@
 #include "sim/output/report/training_report.hpp"
 #include "sim/output/report/verdict.hpp"
 #include "sim/replay/training/memory.hpp"
-#include "sim/studies/experiment/framework_words.hpp"
+#include "sim/studies/experiment/layouts.hpp"
 
 namespace allreplay {
 

@@ -15,7 +15,7 @@
 #include "sim/output/report/jobs_sweep_report.hpp"
 #include "sim/output/report/sweep_report.hpp"
 #include "sim/programs/command/console.hpp"
-#include "sim/studies/experiment/cluster_columns.hpp"
+#include "sim/studies/experiment/sweep.hpp"
 #include "sim/studies/jobs/jobs_sweep.hpp"
 
 namespace allreplay {

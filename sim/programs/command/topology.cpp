@@ -11,8 +11,8 @@
 #include "sim/output/view/links_picture.hpp"
 #include "sim/programs/command/command.hpp"
 #include "sim/replay/training/collective_choice.hpp"
+#include "sim/studies/experiment/changes.hpp"
 #include "sim/studies/experiment/cluster_words.hpp"
-#include "sim/studies/experiment/saved_changes.hpp"
 
 namespace allreplay {
 

@@ -1,7 +1,6 @@
-#include "sim/studies/jobs/job_row.hpp"
-
 #include "sim/plans/collective/algorithm.hpp"
 #include "sim/replay/training/collective_choice.hpp"
+#include "sim/studies/jobs/jobs_sweep.hpp"
 
 namespace allreplay {
 
