@@ -25,7 +25,6 @@
 #include "sim/output/report/diagnosis_report.hpp"
 #include "sim/output/report/jobs_report.hpp"
 #include "sim/output/report/run_report.hpp"
-#include "sim/output/report/sweep_result.hpp"
 #include "sim/plans/collective/collective_file.hpp"
 #include "sim/plans/pipeline/rows.hpp"
 #include "sim/plans/pipeline/schedules.hpp"
@@ -41,6 +40,7 @@
 #include "sim/studies/jobs/jobs_run.hpp"
 #include "sim/studies/jobs/jobs_sweep.hpp"
 #include "sim/studies/results/row.hpp"
+#include "sim/studies/results/sweep_result.hpp"
 #include "sim/studies/search/plan_of.hpp"
 
 using namespace allreplay;

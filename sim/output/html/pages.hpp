@@ -6,9 +6,9 @@
 #include <variant>
 #include <vector>
 
-#include "sim/output/report/sweep_result.hpp"
 #include "sim/output/view/plot_options.hpp"
 #include "sim/studies/experiment/sweep.hpp"
+#include "sim/studies/results/sweep_result.hpp"
 
 namespace allreplay {
 

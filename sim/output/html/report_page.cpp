@@ -124,7 +124,7 @@ PageTitle page_title(const Files& files, const std::string& config) {
 }
 
 std::string report_page(const SweepResult& result, const ChosenTimelines& chosen, const PageTitle& title) {
-  const std::string file = std::filesystem::path(result.file).filename().string();
+  const std::string file = std::filesystem::path(result.table->file).filename().string();
   const std::string name = title.name.empty() ? std::filesystem::path(file).stem().string() : title.name;
   const JsonValue document = sweep_document(result);
   const RowsHtml rows = rows_html(document);

@@ -9,7 +9,7 @@
 #include "sim/output/report/notes.hpp"
 #include "sim/output/report/result_rows.hpp"
 #include "sim/output/report/run_report.hpp"
-#include "sim/studies/jobs/job_row.hpp"
+#include "sim/studies/jobs/jobs_sweep.hpp"
 
 namespace allreplay {
 

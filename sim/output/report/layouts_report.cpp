@@ -10,7 +10,7 @@
 #include "sim/output/report/result_rows.hpp"
 #include "sim/output/report/verdict.hpp"
 #include "sim/replay/training/memory.hpp"
-#include "sim/studies/experiment/framework_words.hpp"
+#include "sim/studies/experiment/layouts.hpp"
 
 namespace allreplay {
 

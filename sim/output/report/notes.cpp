@@ -10,7 +10,7 @@
 #include "sim/plans/schedule/gradients.hpp"
 #include "sim/replay/training/memory.hpp"
 #include "sim/studies/experiment/over_seeds.hpp"
-#include "sim/studies/experiment/ranking.hpp"
+#include "sim/studies/results/ranking.hpp"
 
 namespace allreplay {
 

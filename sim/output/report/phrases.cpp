@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "sim/output/report/table.hpp"
+#include "sim/studies/results/ranking.hpp"
 
 namespace allreplay {
 

@@ -13,7 +13,7 @@
 #include "sim/replay/training/job.hpp"
 #include "sim/replay/training/memory.hpp"
 #include "sim/replay/training/sharding.hpp"
-#include "sim/studies/experiment/framework_words.hpp"
+#include "sim/studies/experiment/layouts.hpp"
 
 namespace allreplay {
 

@@ -1,21 +1,10 @@
 #include "sim/output/report/result_rows.hpp"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "sim/replay/training/memory.hpp"
 
 namespace allreplay {
-
-void add_names(JsonValue& row, const ScenarioLabels& labels, std::size_t place) {
-  row["names"] = JsonValue::object();
-  for (const std::string_view name : named_by)
-    if (name == "strategy" || labels.differs_by(name)) {
-      const std::string& value = labels.name(place, name);
-      row["names"][name] = value.empty() ? "data parallel" : value;
-    }
-}
 
 void add_marks(JsonValue& row, bool fits, bool ties, const std::optional<double>& free, const WinningRule& rule) {
   if (row.contains("lower_bound_s") && !row["lower_bound_s"].is_null())

@@ -1,15 +1,13 @@
-// The JSON rows and the table of results, shared by `compare` and sweeps.
+// The table of results, shared by `compare` and sweeps, and its columns.
 #pragma once
 
-#include <cstddef>
 #include <string>
-#include <vector>
+#include <string_view>
 
-#include "sim/base/core/json_value.hpp"
-#include "sim/output/report/scenario_labels.hpp"
 #include "sim/output/report/view.hpp"
-#include "sim/studies/experiment/ranking.hpp"
 #include "sim/studies/experiment/training_cost.hpp"
+#include "sim/studies/results/ranking.hpp"
+#include "sim/studies/results/scenario_labels.hpp"
 
 namespace allreplay {
 
@@ -17,9 +15,6 @@ namespace allreplay {
 /// than the rule asks for) to a row with the columns of `run --json`. `free`: see free_share().
 void add_marks(JsonValue& row, bool fits, bool ties, const std::optional<double>& free, const WinningRule& rule);
 void add_marks(JsonValue& row, const Outcome& outcome, const WinningRule& rule, bool ties = false);
-
-/// Adds `names`: the strategy and the quantities in which the scenarios differ, for the scenario at `place`.
-void add_names(JsonValue& row, const ScenarioLabels& labels, std::size_t place);
 
 /// Adds a note for each mark that occurs in the rows: tie, too little headroom, does not fit into memory.
 void add_notes_on_marks(JsonValue& notes, const JsonValue& rows, const WinningRule& rule);

@@ -4,7 +4,7 @@
 #include "sim/output/report/report.hpp"
 #include "sim/output/report/result_rows.hpp"
 #include "sim/replay/training/memory.hpp"
-#include "sim/studies/experiment/ranking.hpp"
+#include "sim/studies/results/ranking.hpp"
 
 namespace allreplay {
 

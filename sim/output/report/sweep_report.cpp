@@ -9,23 +9,19 @@
 #include "sim/base/core/units.hpp"
 #include "sim/output/report/notes.hpp"
 #include "sim/output/report/result_rows.hpp"
-#include "sim/output/report/scenario_labels.hpp"
 #include "sim/output/report/verdict.hpp"
+#include "sim/studies/results/scenario_labels.hpp"
 
 namespace allreplay {
 
 namespace {
 
 Names names_of(const ResultRow& row) {
-  return {row.profile,
-          std::to_string(row.workers),
-          layout_text(row.options),
-          micro_batches_text(row.options),
-          row.strategy,
-          row.network,
-          row.collective,
-          row.fidelity,
-          row.codec.empty() ? "none" : row.codec};
+  const NamedValues options = row.options();
+  return {
+      std::string(row.profile),    std::to_string(row.workers), layout_text(options),
+      micro_batches_text(options), std::string(row.strategy),   std::string(row.network),
+      std::string(row.collective), std::string(row.fidelity),   row.codec.empty() ? "none" : std::string(row.codec)};
 }
 
 ScenarioLabels labels_of(const SweepResult& result) {
@@ -55,7 +51,7 @@ JsonValue rows_of(const SweepResult& result, const ScenarioLabels& labels) {
   std::vector<NamedValues> options;
   std::set<Names> names;
   for (const ResultRow& row : result.rows) {
-    options.push_back(row.options);
+    options.push_back(row.options());
     names.insert(names_of(row));
   }
   const NamedValues common = common_options(options);
@@ -66,26 +62,27 @@ JsonValue rows_of(const SweepResult& result, const ScenarioLabels& labels) {
   for (std::size_t i = 0; i < result.rows.size(); ++i) {
     const ResultRow& row = result.rows[i];
     auto json = JsonValue::object();
-    for (std::size_t cell = 0; cell < row.cells.size(); ++cell)
-      if (shown.contains(result.columns[cell]))
-        json[result.columns[cell]] = value_of(result.columns[cell], row.cells[cell]);
+    const std::vector<std::string_view> cells = row.line->cells.all();
+    for (std::size_t cell = 0; cell < cells.size(); ++cell)
+      if (const std::string& column = result.table->columns[cell]; shown.contains(column))
+        json[column] = value_of(column, cells[cell]);
     json["relative_efficiency"] = row.relative_efficiency;
     add_names(json, labels, i);
-    add_marks(json, row.fits, ties.contains(i), row.free_memory(), result.rule);
-    if (is_ambiguous) json["own_options"] = json_of(without(row.options, common));
+    add_marks(json, row.fits(), ties.contains(i), row.free_memory, result.rule);
+    if (is_ambiguous) json["own_options"] = json_of(without(row.options(), common));
     rows.push_back(std::move(json));
   }
   return rows;
 }
 
 Racer racer_of(const ResultRow& row) {
-  return {.name = row.series,
+  return {.name = std::string(row.series),
           .iteration_s = row.iteration_s,
           .batches_per_s = row.batches / row.iteration_s,
           .samples_per_s = row.samples_per_s,
           .lower_bound_s = row.lower_bound_s,
           .equal_work_s = row.seconds_of_equal_work(),
-          .fits = row.fits,
+          .fits = row.fits(),
           .doubted_s = row.doubted_s};
 }
 
@@ -95,7 +92,8 @@ std::string name_of(const SweepResult& result, const ResultGroup& group) {
   const bool one_collective = std::all_of(group.rows.begin(), group.rows.end(), [&](std::size_t row) {
     return result.rows[row].collective == first.collective;
   });
-  return fmt::format("{} on {}{}", first.profile, first.network, one_collective ? ", " + first.collective : "");
+  return fmt::format("{} on {}{}", first.profile, first.network,
+                     one_collective ? fmt::format(", {}", first.collective) : "");
 }
 
 void add_races(const SweepResult& result, JsonValue& document) {
@@ -119,9 +117,9 @@ void add_races(const SweepResult& result, JsonValue& document) {
 
 // True if the sweep has seeds, and no row differs among them.
 bool is_without_chance(const SweepResult& result) {
-  const auto column = static_cast<std::size_t>(std::ranges::find(result.columns, "sd_s") - result.columns.begin());
-  return column < result.columns.size() &&
-         std::ranges::all_of(result.rows, [&](const ResultRow& row) { return row.cells[column] == "0"; });
+  return result.table->has("sd_s") && std::ranges::all_of(result.rows, [&](const ResultRow& row) {
+           return result.table->text(*row.line, "sd_s") == "0";
+         });
 }
 
 }  // namespace
@@ -139,7 +137,7 @@ JsonValue sweep_document(const SweepResult& result, bool with_rows) {
     if (!labels.differs_by(name) && !is_default) document["same"][name] = value;
   }
   std::map<std::string, std::string> origin_by_profile;
-  for (const ResultRow& row : result.rows) origin_by_profile[row.profile] = row.origin;
+  for (const ResultRow& row : result.rows) origin_by_profile[std::string(row.profile)] = row.origin;
   document["groups"] = result.groups.size();
   add_races(result, document);
   add_notes_on_marks(document["notes"], document["rows"], result.rule);

@@ -1,8 +1,8 @@
 // The report of a sweep: its rows, and the winners.
 #pragma once
 
-#include "sim/output/report/sweep_result.hpp"
 #include "sim/output/report/view.hpp"
+#include "sim/studies/results/sweep_result.hpp"
 
 namespace allreplay {
 

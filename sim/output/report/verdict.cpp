@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "sim/output/report/scenario_labels.hpp"
 #include "sim/plans/collective/network_change.hpp"
 #include "sim/replay/training/memory.hpp"
+#include "sim/studies/results/scenario_labels.hpp"
 
 namespace allreplay {
 

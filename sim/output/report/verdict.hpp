@@ -8,7 +8,7 @@
 
 #include "sim/base/core/json_value.hpp"
 #include "sim/output/report/view.hpp"
-#include "sim/studies/experiment/ranking.hpp"
+#include "sim/studies/results/outcome.hpp"
 
 namespace allreplay {
 

@@ -8,7 +8,7 @@
 #include "sim/output/report/notes.hpp"
 #include "sim/output/report/report.hpp"
 #include "sim/output/report/result_rows.hpp"
-#include "sim/studies/experiment/ranking.hpp"
+#include "sim/studies/results/ranking.hpp"
 
 namespace allreplay {
 

@@ -9,10 +9,10 @@
 #include "sim/output/picture/style.hpp"
 #include "sim/output/report/phrases.hpp"
 #include "sim/output/report/report.hpp"
-#include "sim/output/report/scenario_labels.hpp"
 #include "sim/output/report/verdict.hpp"
 #include "sim/output/view/activity_looks.hpp"
 #include "sim/replay/training/memory.hpp"
+#include "sim/studies/results/scenario_labels.hpp"
 
 namespace allreplay {
 

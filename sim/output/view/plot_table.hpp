@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "sim/output/picture/row_chart.hpp"
-#include "sim/output/report/sweep_result.hpp"
 #include "sim/output/view/plot_options.hpp"
+#include "sim/studies/results/sweep_result.hpp"
 
 namespace allreplay {
 

@@ -7,11 +7,10 @@
 #include "sim/output/picture/axes.hpp"
 #include "sim/output/picture/drawing_parts.hpp"
 #include "sim/output/picture/style.hpp"
-#include "sim/output/report/scenario_labels.hpp"
 #include "sim/output/view/activity_looks.hpp"
 #include "sim/output/view/pictures.hpp"
 #include "sim/output/view/timeline_canvas.hpp"
-#include "sim/studies/results/row.hpp"
+#include "sim/studies/results/scenario_labels.hpp"
 
 namespace allreplay {
 

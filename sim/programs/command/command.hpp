@@ -16,9 +16,8 @@
 #include "sim/base/farm/farm.hpp"
 #include "sim/programs/command/command_line.hpp"
 #include "sim/programs/command/console.hpp"
-#include "sim/studies/experiment/ranking.hpp"
 #include "sim/studies/experiment/request.hpp"
-#include "sim/studies/results/row.hpp"
+#include "sim/studies/results/outcome.hpp"
 
 namespace allreplay {
 

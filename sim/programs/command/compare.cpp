@@ -10,7 +10,6 @@
 #include "sim/base/core/text.hpp"
 #include "sim/output/picture/picture_file.hpp"
 #include "sim/output/report/phrases.hpp"
-#include "sim/output/report/scenario_labels.hpp"
 #include "sim/output/report/verdict.hpp"
 #include "sim/output/view/compare_picture.hpp"
 #include "sim/output/view/pictures.hpp"
@@ -26,6 +25,7 @@
 #include "sim/studies/experiment/side_by_side.hpp"
 #include "sim/studies/experiment/sweep.hpp"
 #include "sim/studies/experiment/sweep_rows.hpp"
+#include "sim/studies/results/scenario_labels.hpp"
 
 namespace allreplay {
 

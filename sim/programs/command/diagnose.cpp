@@ -15,7 +15,6 @@
 #include "sim/programs/command/command.hpp"
 #include "sim/replay/training/collective_pricing.hpp"
 #include "sim/studies/diagnosis/fitted_job.hpp"
-#include "sim/studies/diagnosis/unit_profile.hpp"
 #include "sim/studies/experiment/progress.hpp"
 
 namespace allreplay {

@@ -1,8 +1,9 @@
+#include "sim/studies/jobs/goodput.hpp"
+
 #include "sim/output/report/result_rows.hpp"
 #include "sim/output/report/run_report.hpp"
 #include "sim/programs/command/command.hpp"
 #include "sim/programs/command/training_arguments.hpp"
-#include "sim/studies/jobs/nodes_of_job.hpp"
 
 namespace allreplay {
 

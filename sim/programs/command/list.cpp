@@ -11,7 +11,7 @@
 #include "sim/formats/interchange/importers/importer.hpp"
 #include "sim/output/report/table.hpp"
 #include "sim/programs/command/command.hpp"
-#include "sim/studies/jobs/job_row.hpp"
+#include "sim/studies/jobs/jobs_sweep.hpp"
 #include "sim/studies/results/row.hpp"
 #include "sim/studies/search/search_space.hpp"
 

@@ -32,7 +32,7 @@ void execute(Context& context, const ReportArguments& arguments) {
   for (const ChosenTimeline& one : chosen.timelines)
     if (const auto* problem = std::get_if<std::string>(&one.outcome))
       context.console.warn(
-          fmt::format("no timeline of {}: line {}: {}", arguments.file, result.rows[one.row].line, *problem));
+          fmt::format("no timeline of {}: line {}: {}", arguments.file, result.rows[one.row].line->line, *problem));
 }
 
 }  // namespace

@@ -15,7 +15,7 @@
 #include "sim/output/report/jobs_report.hpp"
 #include "sim/output/report/sweep_report.hpp"
 #include "sim/programs/command/console.hpp"
-#include "sim/studies/experiment/cluster_columns.hpp"
+#include "sim/studies/experiment/sweep.hpp"
 #include "sim/studies/jobs/jobs_sweep.hpp"
 
 namespace allreplay {
@@ -38,51 +38,52 @@ class Printout {
   Printout(const SweepArguments& arguments, const AskedSweep& asked)
       : arguments_(arguments),
         of_jobs_(asked.of_jobs),
-        needs_csv_(!arguments.json || (!arguments.tidy.empty() && arguments.out.empty())),
-        header_(csv_header(asked.questions.columns)) {}
+        keeps_(!arguments.json || (!arguments.tidy.empty() && arguments.out.empty())),
+        rows_{"the sweep", {asked.questions.columns.begin(), asked.questions.columns.end()}, {}} {}
 
   void add(std::size_t place, const SimulatedRow& row) {
     if (!row.warning.empty()) warnings_[place] = row.warning;
-    const auto keep = [&](std::vector<std::string>& all, std::string text) {
-      all.resize(std::max(all.size(), place + 1));
-      all[place] = std::move(text);
-    };
-    if (arguments_.json) keep(objects_, json_text(json_of(row.row), 2));
-    if (needs_csv_) keep(lines_, to_csv(row.row));
+    if (keeps_) rows_.set(place, row.row);
+    if (!arguments_.json) return;
+    objects_.resize(std::max(objects_.size(), place + 1));
+    objects_[place] = json_text(json_of(row.row), 2);
   }
 
   void print_all(Console& console) {
     for (const auto& [place, warning] : warnings_) console.warn(warning);
     if (arguments_.json) return print_array(console, objects_);
-    if (lines_.empty()) return;
-    if (arguments_.csv) return console.print("{}", csv());
+    if (rows_.rows.empty()) return;
+    if (arguments_.csv) return print_csv(console);
     constexpr std::size_t few = 30;  // rows that fit on a screen
-    const bool shows_all = arguments_.table || lines_.size() <= few;
+    const std::size_t count = rows_.rows.size();
+    const bool shows_all = arguments_.table || count <= few;
     const JsonValue document =
-        of_jobs_ ? jobs_sweep_document(parse_results(csv(), "the sweep"))
-                 : sweep_document(sweep_result_of(parse_results(csv(), "the sweep"), arguments_.winning.rule()), shows_all);
+        of_jobs_ ? jobs_sweep_document(rows_)
+                 : sweep_document(sweep_result_of(std::move(rows_), arguments_.winning.rule()), shows_all);
     const std::string& out = arguments_.out;
     if (shows_all)
       console.show(of_jobs_ ? jobs_sweep_table_view() : sweep_table_view(), document);
     else
-      console.print("{}\n", wrapped(fmt::format("{} rows{}; --table prints all.\n", lines_.size(),
+      console.print("{}\n", wrapped(fmt::format("{} rows{}; --table prints all.\n", count,
                                                 out.empty() ? "; --out FILE.csv or --csv keeps them" : " in " + out),
                                     screen().width));
     console.show(of_jobs_ ? jobs_sweep_verdict_view() : sweep_verdict_view(), document);
   }
 
-  std::string csv() const {
-    std::string csv = header_ + "\n";
-    for (const std::string& line : lines_) csv += line + "\n";
-    return csv;
-  }
+  /// The rows, for --tidy without --out.
+  const ResultTable& rows() const { return rows_; }
 
  private:
+  void print_csv(Console& console) const {
+    console.print("{}\n", csv_header({rows_.columns.begin(), rows_.columns.end()}));
+    for (const ResultLine& line : rows_.rows) console.print("{}\n", to_csv(line.cells));
+  }
+
   const SweepArguments& arguments_;
-  const bool of_jobs_, needs_csv_;
-  const std::string header_;
+  const bool of_jobs_, keeps_;
   std::map<std::size_t, std::string> warnings_;
-  std::vector<std::string> lines_, objects_;
+  std::vector<std::string> objects_;  // in JSON
+  ResultTable rows_;
 };
 
 // The files that a sweep writes: the rows, digests of their inputs (.rows), and locks for writing and for submitting.
@@ -185,8 +186,7 @@ void run_and_print(Context& context, SweepArguments arguments, Farm* farm) {
   const Swept swept = run_sweep(asked.questions, how);
   last_words.reset();
   if (!arguments.tidy.empty())
-    write_tidy(context, arguments, asked,
-               how.out ? read_results(context.files(), *how.out) : parse_results(printout.csv(), "the sweep"));
+    write_tidy(context, arguments, asked, how.out ? read_results(context.files(), *how.out) : printout.rows());
   printout.print_all(context.console);
   if (how.out) {
     std::fflush(stdout);  // so that the table precedes the line on standard error

@@ -12,8 +12,8 @@
 #include "sim/programs/command/command.hpp"
 #include "sim/replay/training/collective_choice.hpp"
 #include "sim/replay/training/link_usage.hpp"
+#include "sim/studies/experiment/changes.hpp"
 #include "sim/studies/experiment/cluster_words.hpp"
-#include "sim/studies/experiment/saved_changes.hpp"
 
 namespace allreplay {
 

@@ -11,8 +11,8 @@
 #include "sim/replay/training/memory.hpp"
 #include "sim/replay/training/parallel_setup.hpp"
 #include "sim/studies/calibration/causes.hpp"
+#include "sim/studies/calibration/known_errors.hpp"
 #include "sim/studies/calibration/known_speed.hpp"
-#include "sim/studies/calibration/null_models.hpp"
 #include "sim/studies/experiment/scaling.hpp"
 
 namespace allreplay {

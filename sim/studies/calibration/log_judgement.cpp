@@ -1,5 +1,3 @@
-#include "sim/studies/calibration/log_judgement.hpp"
-
 #include <algorithm>
 #include <cmath>
 
@@ -10,6 +8,7 @@
 #include "sim/replay/training/collective_pricing.hpp"
 #include "sim/studies/calibration/causes.hpp"
 #include "sim/studies/calibration/fit.hpp"
+#include "sim/studies/calibration/judgement.hpp"
 
 namespace allreplay {
 

@@ -16,10 +16,10 @@
 #include "sim/plans/collective/network_change.hpp"
 #include "sim/plans/schedule/unknown_name_hints.hpp"
 #include "sim/replay/training/parallel_setup.hpp"
+#include "sim/studies/experiment/changes.hpp"
 #include "sim/studies/experiment/cluster_words.hpp"
 #include "sim/studies/experiment/estimated_profile.hpp"
 #include "sim/studies/experiment/profile_degrees.hpp"
-#include "sim/studies/experiment/saved_changes.hpp"
 
 namespace allreplay {
 

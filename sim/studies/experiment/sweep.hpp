@@ -12,6 +12,7 @@
 #include "sim/base/core/json.hpp"
 #include "sim/base/farm/farm.hpp"
 #include "sim/studies/experiment/requests.hpp"
+#include "sim/studies/results/result_table.hpp"
 #include "sim/studies/results/row.hpp"
 
 namespace allreplay {
@@ -115,5 +116,9 @@ MergedSweep merge_sweep(const SweepQuestions& sweep, const std::vector<std::stri
 
 /// Returns "3 of 40 rows are missing: 4, 17-18"; counts from 1.
 std::string missing_rows(const std::vector<std::size_t>& missing, std::size_t rows);
+
+/// Inserts the columns `nodes`, `gpus_per_node`, `rails` and `bandwidth_GBps` after `cluster`. `table` has a row for
+/// each request, in their order. Throws InputError.
+void add_cluster_columns(ResultTable& table, const Inputs& inputs, const Requests& requests);
 
 }  // namespace allreplay

@@ -16,7 +16,6 @@
 #include "sim/replay/training/possible.hpp"
 #include "sim/studies/experiment/cluster_words.hpp"
 #include "sim/studies/experiment/sweep_rows.hpp"
-#include "sim/studies/jobs/job_row.hpp"
 
 namespace allreplay {
 

@@ -1,9 +1,8 @@
-#include "sim/studies/search/best_sharded.hpp"
-
 #include <algorithm>
 #include <numeric>
 
 #include "sim/plans/schedule/fsdp.hpp"
+#include "sim/studies/search/candidate.hpp"
 
 namespace allreplay {
 

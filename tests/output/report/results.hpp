@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sim/base/core/file.hpp"
-#include "sim/output/report/sweep_result.hpp"
+#include "sim/studies/results/sweep_result.hpp"
 
 namespace allreplay {
 

@@ -1,37 +1,40 @@
-// Reads a sweep's CSV into typed rows, groups and races, from which tables and pages are made.
+// A sweep's table as typed rows, groups and races, from which tables and pages are made.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
-#include "sim/studies/experiment/ranking.hpp"
+#include "sim/studies/results/ranking.hpp"
 #include "sim/studies/results/result_table.hpp"
 
 namespace allreplay {
 
-/// One row: its cells as in the file, and the values that reports compute with.
-struct ResultRow : ResultLine {
-  std::string profile, cluster, strategy, collective, fidelity, origin;
-  std::string routing;  ///< "": the cluster's, or not applicable
-  std::string network;  ///< the cluster's name for readers, from named_with_routing()
-  std::string codec;    ///< "": none
-  NamedValues options;
+/// One row: its line in the table, views of its texts there, and the values that reports compute with.
+struct ResultRow {
+  const ResultLine* line = nullptr;
+  std::string_view profile, strategy, collective, fidelity, origin;
+  std::string_view network;       ///< the cluster's name for readers, from named_with_routing()
+  std::string_view codec;         ///< "": none
+  std::string_view options_text;  ///< "key=value;key=value"
+  std::string_view series;        ///< strategy and codec, and the distinctions from rows of that name in its group
   std::int64_t workers = 0;
   double iteration_s = 0, efficiency = 0;
   std::int64_t collectives = 0;
   std::optional<double> samples_per_s, lower_bound_s;
   double batches = 1;  ///< micro-batches of an iteration, over all replicas
   double memory_bytes = 0;
-  std::optional<double> doubted_s;  ///< the iteration with less bandwidth between nodes, if it was replayed
-  double relative_efficiency = 0;   ///< relative to its group's reference
-  std::string series;               ///< strategy and codec, and the distinctions from rows of that name in its group
+  std::optional<double> free_memory;  ///< as a share of the limit; nothing without a limit
+  std::optional<double> doubted_s;    ///< the iteration with less bandwidth between nodes, if it was replayed
+  double relative_efficiency = 0;     ///< relative to its group's reference
 
-  bool is_limited() const;                    ///< its options have a memory limit
-  std::optional<double> free_memory() const;  ///< as a share of the limit; nothing without a limit
+  bool fits() const { return line->fits; }
+  NamedValues options() const { return named_values(options_text); }
   /// Returns the time that ranks rows of a race, whose iterations may differ in their number of samples.
   double seconds_of_equal_work() const { return iteration_s / batches; }
 };
@@ -55,11 +58,11 @@ struct ResultGroup {
 };
 
 struct SweepResult {
-  std::string file;
-  std::vector<std::string> columns;
-  std::vector<ResultRow> rows;
-  std::vector<ResultGroup> groups;  ///< in the order of their first rows
+  std::shared_ptr<const ResultTable> table;  ///< which rows refer to
+  std::vector<ResultRow> rows;               ///< those of the table
+  std::vector<ResultGroup> groups;           ///< in the order of their first rows
   WinningRule rule;
+  std::shared_ptr<std::set<std::string>> names = {};  ///< texts of rows that are not in the table
 };
 
 /// Ranks a race again, whose rows now have their times in doubt.
@@ -75,7 +78,7 @@ struct RelativeEfficiency {
 /// relative to one worker. Throws InputError.
 std::vector<RelativeEfficiency> relative_efficiencies(const ResultTable& table);
 
-/// Reads the table of a CSV of `allreplay sweep --out`. Unknown columns are kept as text. Throws InputError.
+/// Reads the rows of a table that `allreplay sweep` wrote. Unknown columns are kept as text. Throws InputError.
 SweepResult sweep_result_of(ResultTable table, const WinningRule& rule = {});
 
 }  // namespace allreplay

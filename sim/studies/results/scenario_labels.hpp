@@ -6,7 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/studies/experiment/run.hpp"
+#include "sim/base/core/json_value.hpp"
+#include "sim/studies/results/row.hpp"
 
 namespace allreplay {
 
@@ -20,7 +21,7 @@ std::string layout_text(const NamedValues& options);
 /// Returns the number of micro-batches per iteration: "1" if the options do not set it.
 std::string micro_batches_text(const NamedValues& options);
 
-/// The names of these quantities that identify a scenario.
+/// The names that identify a scenario, in the order of named_by.
 using Names = std::array<std::string, std::size(named_by)>;
 
 /// Returns the names of a scenario. A collective that the network cannot have is named as requested.
@@ -49,9 +50,12 @@ class ScenarioLabels {
 
  private:
   std::vector<Names> all_;
-  std::array<bool, std::size(named_by)> differs_{};  // by quantity
+  std::array<bool, std::size(named_by)> differs_{};  ///< by quantity
 };
 
 ScenarioLabels labels_of(const std::vector<Outcome>& outcomes);
+
+/// Adds `names`: the strategy and the quantities in which the scenarios differ, for the scenario at `place`.
+void add_names(JsonValue& row, const ScenarioLabels& labels, std::size_t place);
 
 }  // namespace allreplay

@@ -1,72 +1,64 @@
-#include "sim/studies/experiment/ranking.hpp"
+#include "sim/studies/results/outcome.hpp"
 
 #include <algorithm>
-#include <limits>
-#include <numeric>
-#include <tuple>
+
+#include <fmt/format.h>
 
 #include "sim/plans/schedule/fsdp.hpp"
-#include "sim/plans/schedule/offer.hpp"
 #include "sim/replay/training/memory.hpp"
 #include "sim/replay/training/parallel_setup.hpp"
 
 namespace allreplay {
 
-std::optional<double> free_share(const std::optional<Bytes>& limit, double bytes) {
-  return limit ? std::optional(1 - bytes / static_cast<double>(*limit)) : std::nullopt;
+std::string strategy_text(const Scenario& scenario) {
+  const std::string name(scenario.strategy->name);
+  if (!scenario.strategy->searched() || scenario.given) return name;
+  const std::int64_t stage = scenario.options.strategy.sharding.zero;
+  return stage == 0 ? name + " without shards" : fmt::format("{} --zero {}", name, stage);
 }
 
-bool leaves_room(const std::optional<double>& free, const WinningRule& rule) { return !free || *free >= rule.headroom; }
-
-namespace {
-
-// By contender: the time with less bandwidth between nodes if it is beyond the tie of the least there, else 0. All are
-// 0 unless the times of all ties are known.
-std::vector<double> losses_in_doubt(const std::vector<Contender>& contenders, const std::vector<bool>& ties,
-                                    const WinningRule& rule) {
-  std::vector<double> losses(contenders.size(), 0);
-  double least = std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < contenders.size(); ++i) {
-    if (!ties[i]) continue;
-    if (!contenders[i].doubted_s) return losses;
-    least = std::min(least, *contenders[i].doubted_s);
-  }
-  for (std::size_t i = 0; i < contenders.size(); ++i)
-    if (ties[i] && *contenders[i].doubted_s > least * (1 + rule.tie)) losses[i] = *contenders[i].doubted_s;
-  return losses;
-}
-
-}  // namespace
-
-Ranking rank(const std::vector<Contender>& contenders, const WinningRule& rule) {
-  const auto fits_well = [&](const Contender& one) { return one.fits && leaves_room(one.free, rule); };
-  const bool any = std::any_of(contenders.begin(), contenders.end(), fits_well);
-  const auto competes = [&](const Contender& one) { return any ? fits_well(one) : one.fits; };
-  double least = std::numeric_limits<double>::infinity();
-  for (const Contender& one : contenders)
-    if (competes(one)) least = std::min(least, one.iteration_s);
-  const auto ties = [&](const Contender& one) { return competes(one) && one.iteration_s <= least * (1 + rule.tie); };
-  const auto effort = [](const Contender& one) {
-    return std::tuple(!one.runs_now, one.is_crowded(), one.is_crowded() ? one.memory_bytes : 0, one.offered,
-                      one.changed, one.stage);
+std::string chosen_schedule(const Outcome& outcome) {
+  const auto& [scenario, result, wall_s] = outcome;
+  const Plan& plan = result.plan;
+  const bool searched = !scenario.given && !scenario.strategy->schedule && !scenario.strategy->plan;
+  if (!searched || !plan.sharding.shards_parameters() || plan.pipeline) return "";
+  const auto count = [&](CollectiveOp op) {
+    return std::count_if(plan.transfers.begin(), plan.transfers.end(),
+                         [&](const Transfer& one) { return one.op == op; });
   };
-  const auto cost = [](const Contender& one) { return std::tuple(one.iteration_s, one.collectives, one.memory_bytes); };
-  const auto standing = [&](const Contender& one) { return std::tuple(!one.fits, !competes(one), cost(one)); };
-  std::vector<bool> tied;
-  for (const Contender& one : contenders) tied.push_back(ties(one));
-  const std::vector<double> losses = losses_in_doubt(contenders, tied, rule);
-  Ranking ranking;
-  ranking.order.resize(contenders.size());
-  std::iota(ranking.order.begin(), ranking.order.end(), std::size_t{0});
-  std::stable_sort(ranking.order.begin(), ranking.order.end(), [&](std::size_t first, std::size_t second) {
-    const Contender &a = contenders[first], &b = contenders[second];
-    if (ties(a) != ties(b)) return ties(a);
-    if (losses[first] != losses[second]) return losses[first] < losses[second];
-    if (ties(a) && effort(a) != effort(b)) return effort(a) < effort(b);
-    return standing(a) < standing(b);
-  });
-  ranking.tied = static_cast<std::size_t>(std::count_if(contenders.begin(), contenders.end(), ties));
-  return ranking;
+  const std::size_t layers = scenario.profile->layers.size(), units = plan.memory_policy.units.size();
+  std::string text = units > 0 ? fmt::format("{} layers in {} unit{}", layers, units, units == 1 ? "" : "s")
+                               : fmt::format("{} layers, each its own unit", layers);
+  text +=
+      fmt::format(": {} gathers, {} reductions", count(CollectiveOp::AllGather), count(CollectiveOp::ReduceScatter));
+  if (const auto replicas = count(CollectiveOp::AllReduce); replicas > 0)
+    text += fmt::format(", {} all-reduces among groups", replicas);
+  return text + (plan.lanes.size() > 1 ? ", in separate lanes" : ", in one lane");
+}
+
+JsonValue stages_json(const ParallelResult& parallel) {
+  auto list = JsonValue::array();
+  for (const StageResult& one : parallel.stages) {
+    auto chunks = JsonValue::array();
+    for (const auto& [chunk, first, layers] : one.chunks)
+      chunks.push_back({{"chunk", chunk}, {"first", first}, {"layers", layers}});
+    auto memory = JsonValue::object();
+    for (const auto& [name, bytes] : parts_of(one.memory.parts)) memory[name] = bytes;
+    list.push_back({{"chunks", std::move(chunks)},
+                    {"compute_s", one.compute_s},
+                    {"layer_comm_s", one.layer_comm_s},
+                    {"update_s", one.update_s},
+                    {"bubble_s", one.bubble_s},
+                    {"memory_bytes", one.memory.peak},
+                    {"memory", std::move(memory)}});
+  }
+  return list;
+}
+
+Row row_with_schedule(const Outcome& outcome) {
+  Row row = row_of(outcome);
+  if (const std::string chosen = chosen_schedule(outcome); !chosen.empty()) row.push_back({"schedule", chosen});
+  return row;
 }
 
 namespace {
@@ -144,12 +136,6 @@ Contender contender_of(const Outcome& outcome, const WinningRule& rule) {
           .memory_bytes = result.memory.peak,
           .free = free_share(scenario.options.memory.limit, result.memory.peak),
           .doubted_s = doubted_seconds_of_equal_work(outcome)};
-}
-
-Ranking rank(const std::vector<Outcome>& outcomes, const WinningRule& rule) {
-  std::vector<Contender> contenders;
-  for (const Outcome& one : outcomes) contenders.push_back(contender_of(one, rule));
-  return rank(contenders, rule);
 }
 
 }  // namespace allreplay

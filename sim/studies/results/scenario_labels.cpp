@@ -1,4 +1,4 @@
-#include "sim/output/report/scenario_labels.hpp"
+#include "sim/studies/results/scenario_labels.hpp"
 
 #include <algorithm>
 
@@ -8,6 +8,7 @@
 #include "sim/base/core/text.hpp"
 #include "sim/inputs/cluster/describe.hpp"
 #include "sim/replay/training/job.hpp"
+#include "sim/studies/results/outcome.hpp"
 
 namespace allreplay {
 
@@ -31,8 +32,8 @@ NamedValues layout_options(const Options& options) {
   return values;
 }
 
-std::size_t place_of(std::string_view what) {
-  return static_cast<std::size_t>(std::ranges::find(named_by, what) - std::begin(named_by));
+std::size_t place_of_name(std::string_view what) {
+  return static_cast<std::size_t>(std::find(std::begin(named_by), std::end(named_by), what) - std::begin(named_by));
 }
 
 std::string value_in(const NamedValues& options, std::string_view name, std::string_view usual) {
@@ -80,13 +81,14 @@ ScenarioLabels::ScenarioLabels(std::vector<Names> all) : all_(std::move(all)) {
 }
 
 const std::string& ScenarioLabels::name(std::size_t scenario, std::string_view what) const {
-  return all_[scenario][place_of(what)];
+  return all_[scenario][place_of_name(what)];
 }
 
-bool ScenarioLabels::differs_by(std::string_view what) const { return differs_[place_of(what)]; }
+bool ScenarioLabels::differs_by(std::string_view what) const { return differs_[place_of_name(what)]; }
 
 bool ScenarioLabels::differ_only_by_strategy() const {
-  return std::ranges::none_of(named_by, [&](std::string_view what) { return what != "strategy" && differs_by(what); });
+  return std::none_of(std::begin(named_by), std::end(named_by),
+                      [&](std::string_view what) { return what != "strategy" && differs_by(what); });
 }
 
 std::string ScenarioLabels::title() const {
@@ -132,6 +134,15 @@ ScenarioLabels labels_of(const std::vector<Outcome>& outcomes) {
   std::vector<Names> all;
   for (const Outcome& one : outcomes) all.push_back(identifying_names(one.scenario));
   return ScenarioLabels(std::move(all));
+}
+
+void add_names(JsonValue& row, const ScenarioLabels& labels, std::size_t place) {
+  row["names"] = JsonValue::object();
+  for (const std::string_view name : named_by)
+    if (name == "strategy" || labels.differs_by(name)) {
+      const std::string& value = labels.name(place, name);
+      row["names"][name] = value.empty() ? "data parallel" : value;
+    }
 }
 
 }  // namespace allreplay

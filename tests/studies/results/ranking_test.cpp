@@ -1,9 +1,8 @@
-#include "sim/studies/experiment/ranking.hpp"
-
 #include "tests/catch.hpp"
 #include "tests/replay/training/scenario.hpp"
 
 #include "sim/plans/schedule/offer.hpp"
+#include "sim/studies/results/outcome.hpp"
 
 using namespace allreplay;
 

@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "sim/studies/experiment/run.hpp"
+#include "sim/base/core/json_value.hpp"
+#include "sim/base/core/units.hpp"
+#include "sim/plans/schedule/offer.hpp"
 
 namespace allreplay {
 
@@ -58,25 +60,5 @@ struct Ranking {
 /// is offered (Offered); fewest changed options; lowest ZeRO stage. Then follow the other competitors by time,
 /// collectives and memory, then those that leave too little free, then those that do not fit.
 Ranking rank(const std::vector<Contender>& contenders, const WinningRule& rule);
-
-/// The iteration's seconds, times the workers per model replica, divided by its micro-batches. Ranks settings that
-/// differ in the number of samples of an iteration.
-double seconds_of_equal_work(const Outcome& outcome);
-
-/// The same with less bandwidth between nodes (Result::doubted_s).
-std::optional<double> doubted_seconds_of_equal_work(const Outcome& outcome);
-
-/// The micro-batches of an iteration, summed over replicas. Outcomes with different numbers are compared by samples per
-/// second, not by iteration times.
-std::int64_t batches_of_iteration(const Outcome& outcome);
-
-Contender contender_of(const Outcome& outcome, const WinningRule& rule);
-Ranking rank(const std::vector<Outcome>& outcomes, const WinningRule& rule);
-
-/// The options to show: those that were given or differ from the strategy's defaults; without the device's memory.
-NamedValues options_to_show(const Scenario& scenario);
-
-/// The number of a row's options that differ from the strategy's defaults.
-std::size_t options_changed(const Strategy& strategy, const NamedValues& options, const Profile& profile);
 
 }  // namespace allreplay

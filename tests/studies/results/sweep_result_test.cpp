@@ -1,4 +1,4 @@
-#include "sim/output/report/sweep_result.hpp"
+#include "sim/studies/results/sweep_result.hpp"
 
 #include "tests/catch.hpp"
 #include "tests/error_place.hpp"
@@ -15,8 +15,8 @@ TEST_CASE("rows of one profile, cluster, collective and fidelity are a group, by
   CHECK(result.groups[0].by_workers.at(8).rows ==
         std::vector<std::size_t>{2, 4, 0});  // equals in the order of the file
   CHECK(result.groups[1].rows == std::vector<std::size_t>{1});
-  CHECK(result.rows[0].line == 2);
-  CHECK_FALSE(result.rows[0].cells[16] != "");  // samples_per_s may be empty
+  CHECK(result.rows[0].line->line == 2);
+  CHECK_FALSE(result.rows[0].line->cells[16] != "");  // samples_per_s may be empty
 }
 
 TEST_CASE("a series is named with the options that tell it from others of its strategy") {
