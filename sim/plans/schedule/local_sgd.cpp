@@ -7,6 +7,7 @@
 #include "sim/plans/schedule/fsdp.hpp"
 #include "sim/plans/schedule/gradients.hpp"
 #include "sim/plans/schedule/plan_builder.hpp"
+#include "sim/plans/schedule/planners.hpp"
 #include "sim/plans/schedule/quantising.hpp"
 
 namespace allreplay {

@@ -5,6 +5,7 @@
 #include "sim/plans/schedule/experts.hpp"
 #include "sim/plans/schedule/gradients.hpp"
 #include "sim/plans/schedule/plan_builder.hpp"
+#include "sim/plans/schedule/planners.hpp"
 
 namespace allreplay {
 

@@ -1,11 +1,10 @@
-#include "sim/plans/schedule/megatron_fsdp.hpp"
-
 #include <algorithm>
 #include <deque>
 #include <optional>
 
 #include "sim/plans/schedule/fsdp.hpp"
 #include "sim/plans/schedule/plan_builder.hpp"
+#include "sim/plans/schedule/planners.hpp"
 
 namespace allreplay {
 

@@ -5,10 +5,8 @@
 #include <fmt/format.h>
 
 #include "sim/base/core/named.hpp"
-#include "sim/plans/schedule/dear.hpp"
-#include "sim/plans/schedule/frameworks.hpp"
 #include "sim/plans/schedule/gradients.hpp"
-#include "sim/plans/schedule/partitioning.hpp"
+#include "sim/plans/schedule/planners.hpp"
 
 namespace allreplay {
 

@@ -1,9 +1,8 @@
-#include "sim/plans/schedule/simple_fsdp.hpp"
-
 #include <optional>
 
 #include "sim/plans/schedule/fsdp.hpp"
 #include "sim/plans/schedule/plan_builder.hpp"
+#include "sim/plans/schedule/planners.hpp"
 
 namespace allreplay {
 

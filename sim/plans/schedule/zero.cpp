@@ -1,7 +1,6 @@
-#include "sim/plans/schedule/zero.hpp"
-
 #include <algorithm>
 
+#include "sim/plans/schedule/planners.hpp"
 #include "sim/plans/schedule/zero_planner.hpp"
 
 namespace allreplay {

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/plans/schedule/planners.hpp"
 #include "sim/plans/schedule/quantising.hpp"
-#include "sim/plans/schedule/zero.hpp"
 #include "sim/plans/schedule/zero_planner.hpp"
 
 namespace allreplay {

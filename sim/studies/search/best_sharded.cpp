@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "sim/plans/schedule/fsdp.hpp"
+#include "sim/plans/schedule/planners.hpp"
 
 namespace allreplay {
 

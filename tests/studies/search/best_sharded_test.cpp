@@ -9,6 +9,7 @@
 
 #include "sim/plans/schedule/fsdp.hpp"
 #include "sim/plans/schedule/needs.hpp"
+#include "sim/plans/schedule/planners.hpp"
 #include "sim/replay/training/job.hpp"
 #include "sim/studies/search/candidate.hpp"
 
