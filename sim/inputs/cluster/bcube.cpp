@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "sim/inputs/cluster/census.hpp"
 #include "sim/inputs/cluster/shapes.hpp"
 
 namespace allreplay {
@@ -23,8 +22,7 @@ class BCube final : public Topology {
     for (NodeId server = 0; server < power_[k_]; ++server) {
       for (std::uint32_t level = 0; level < k_; ++level) {  // in both directions, as number server·k + level
         const NodeId box = switch_of(server, level);
-        links_.push_back({server, box, link.latency, link.bandwidth});
-        links_.push_back({box, server, link.latency, link.bandwidth});
+        add_link(server, box, link);
       }
     }
   }
