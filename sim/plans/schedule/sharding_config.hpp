@@ -24,6 +24,12 @@ struct ShardingConfig {
   std::int64_t delay = 0;  ///< steps from the start of a fragment's average to its use
   bool operator==(const ShardingConfig&) const = default;
 
+  /// The same at another stage.
+  ShardingConfig at_stage(std::int64_t stage) const {
+    ShardingConfig other = *this;
+    other.zero = stage;
+    return other;
+  }
   // Each stage shards more than the lower ones.
   bool shards_optimizer() const { return zero >= 1; }
   bool shards_gradients() const { return zero >= 2; }
