@@ -222,8 +222,10 @@ Rounds in_network_messages(std::int64_t n, const Options& options, CollectiveOp,
   return in_network_rounds(static_cast<Rank>(n), options.hosts, options.rails);
 }
 
+}  // namespace
+
 // Created on first use, since the rows hold std::function objects.
-std::span<const Algorithm> table() {
+std::span<const Algorithm> algorithms() {
   static const Algorithm all[] = {
       {"ring", "2(N-1) rounds around a ring, a slice of 1/N each", "2(N−1)α", "2(N−1)/N·β + (N−1)/N·γ", "any", "", "",
        ring, ring_on_nodes, CollectiveOp::AllReduce, ring_messages, Halves::Scattered, false, false, false, "chain"},
@@ -273,14 +275,14 @@ std::span<const Algorithm> table() {
   return all;
 }
 
+namespace {
+
 // NCCL does not tune its all-to-all, which is sent as `direct`.
 constexpr std::string_view nccl = "nccl", direct = "all-to-all";
 
-const Algorithm* row(std::string_view name) { return row_named(table(), name); }
+const Algorithm* row(std::string_view name) { return row_named(algorithms(), name); }
 
 }  // namespace
-
-std::span<const Algorithm> algorithms() { return table(); }
 
 bool is_whole(const Algorithm& algorithm, CollectiveOp op) {
   return op == CollectiveOp::AllReduce || op == algorithm.operation;
@@ -329,7 +331,7 @@ Rounds rounds_of(const Algorithm& algorithm, std::int64_t workers, const Collect
 }
 
 const Algorithm& find_algorithm(std::string_view name, const SourceLocation& place) {
-  return find_by_name(table(), name, place, "unknown collective '{}'");
+  return find_by_name(algorithms(), name, place, "unknown collective '{}'");
 }
 
 }  // namespace allreplay
