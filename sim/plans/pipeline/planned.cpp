@@ -338,12 +338,12 @@ std::vector<double> send_bytes(const Plan& plan, const Pipeline& pipeline, const
 
 void set_channels(Plan& plan) {
   const auto ranks = static_cast<std::uint32_t>(plan.roles.size());
-  std::vector<std::uint32_t> rank_workers(plan.lanes.size(), ranks);
+  std::vector<std::uint32_t> rank_of_lane(plan.lanes.size(), ranks);
   for (const Transfer& one : plan.transfers)
-    if (const auto rank = plan.rank_of(one)) rank_workers[one.lane] = *rank;
+    if (const auto rank = plan.rank_of(one)) rank_of_lane[one.lane] = *rank;
   std::uint32_t next = ranks;
   for (std::size_t lane = 0; lane < plan.lanes.size(); ++lane)
-    plan.lanes[lane].channel = rank_workers[lane] < ranks ? rank_workers[lane] : next++;
+    plan.lanes[lane].channel = rank_of_lane[lane] < ranks ? rank_of_lane[lane] : next++;
 }
 
 }  // namespace allreplay
