@@ -4,11 +4,11 @@
 
 #include <fmt/format.h>
 
-#include "sim/plans/schedule/fsdp.hpp"
 #include "sim/plans/schedule/gradients.hpp"
 #include "sim/plans/schedule/plan_builder.hpp"
 #include "sim/plans/schedule/planners.hpp"
 #include "sim/plans/schedule/quantising.hpp"
+#include "sim/plans/schedule/units.hpp"
 
 namespace allreplay {
 

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include "sim/base/core/named.hpp"
-#include "sim/plans/schedule/fsdp.hpp"
 #include "sim/plans/schedule/gradients.hpp"
 #include "sim/plans/schedule/planners.hpp"
+#include "sim/plans/schedule/units.hpp"
 
 namespace allreplay {
 

@@ -5,8 +5,8 @@
 #include <numeric>
 #include <tuple>
 
-#include "sim/plans/schedule/fsdp.hpp"
 #include "sim/plans/schedule/offer.hpp"
+#include "sim/plans/schedule/units.hpp"
 #include "sim/replay/training/memory.hpp"
 #include "sim/replay/training/parallel_setup.hpp"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "sim/plans/schedule/fsdp.hpp"
 #include "sim/plans/schedule/planners.hpp"
+#include "sim/plans/schedule/units.hpp"
 
 namespace allreplay {
 

@@ -6,8 +6,8 @@
 #include "tests/random_profile.hpp"
 #include "tests/replay/training/scenario.hpp"
 
-#include "sim/plans/schedule/fsdp.hpp"
 #include "sim/plans/schedule/plan_builder.hpp"
+#include "sim/plans/schedule/units.hpp"
 
 using namespace allreplay;
 

@@ -1,4 +1,4 @@
-// PyTorch's FullyShardedDataParallel (fsdp1) and fully_shard (fsdp2). All precedences are in docs/sharding.md.
+// Units: consecutive layers that are gathered, reduced or placed together.
 #pragma once
 
 #include <vector>
