@@ -44,8 +44,8 @@ struct ShardingConfig {
   std::int64_t micro_batches() const { return steps() * accumulate; }
 
   /// F: the number of workers that share one copy of the sharded state.
-  std::int64_t group_of(std::int64_t workers) const { return shard_group > 0 ? shard_group : workers / stride; }
-  std::int64_t shards(std::int64_t workers) const { return shards_optimizer() ? group_of(workers) : 1; }
+  std::int64_t group_size(std::int64_t workers) const { return shard_group > 0 ? shard_group : workers / stride; }
+  std::int64_t shards(std::int64_t workers) const { return shards_optimizer() ? group_size(workers) : 1; }
   /// True if gradients of experts are reduced in groups of their own.
   bool has_expert_groups() const { return experts > 1; }
   /// True if some collectives run in groups of the data-parallel workers.
