@@ -4,7 +4,6 @@
 #include "sim/base/core/file.hpp"
 #include "sim/base/core/text.hpp"
 #include "sim/inputs/estimate/transformer.hpp"
-#include "sim/inputs/workload/model_file.hpp"
 #include "sim/inputs/workload/profile_file.hpp"
 #include "sim/inputs/workload/profile_writer.hpp"
 #include "sim/output/report/profile_report.hpp"

@@ -9,7 +9,7 @@
 #include "sim/base/core/text.hpp"
 #include "sim/inputs/estimate/freezing.hpp"
 #include "sim/inputs/estimate/transformer.hpp"
-#include "sim/inputs/workload/model_file.hpp"
+#include "sim/inputs/workload/profile_file.hpp"
 #include "sim/studies/experiment/estimated_profile.hpp"
 
 namespace allreplay {

@@ -23,7 +23,6 @@ void execute(Context& context, const ScheduleArguments& arguments) {
   if (!arguments.chunks.empty()) request.chunks = parse_integer(arguments.chunks, 1, many, argument("--chunks"));
   if (!arguments.group.empty())
     request.microbatch_group = parse_integer(arguments.group, 1, 100 * many, argument("--microbatch-group"));
-  request.place_of_schedule = argument("schedule");
   request.place_of_chunks = argument("--chunks");
   request.place_of_micro_batches = argument("--micro-batches");
   request.place_of_group = argument("--microbatch-group");

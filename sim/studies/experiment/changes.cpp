@@ -10,7 +10,7 @@
 #include "sim/base/core/named.hpp"
 #include "sim/base/core/text.hpp"
 #include "sim/inputs/estimate/estimate.hpp"
-#include "sim/inputs/workload/model_file.hpp"
+#include "sim/inputs/workload/profile_file.hpp"
 #include "sim/plans/collective/network_change.hpp"
 #include "sim/replay/training/collective_choice.hpp"
 

@@ -8,7 +8,7 @@
 
 #include "sim/base/core/file.hpp"
 #include "sim/base/core/named.hpp"
-#include "sim/inputs/workload/model_file.hpp"
+#include "sim/inputs/workload/profile_file.hpp"
 
 namespace allreplay {
 

@@ -4,7 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "sim/plans/schedule/fsdp.hpp"
+#include "sim/plans/schedule/offer.hpp"
+#include "sim/plans/schedule/units.hpp"
 #include "sim/replay/training/memory.hpp"
 #include "sim/replay/training/parallel_setup.hpp"
 

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "sim/base/core/json_value.hpp"
 #include "sim/base/core/units.hpp"
 #include "sim/plans/schedule/offer.hpp"
 

@@ -1,7 +1,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "sim/plans/schedule/fsdp.hpp"
+#include "sim/plans/schedule/planners.hpp"
+#include "sim/plans/schedule/units.hpp"
 #include "sim/studies/search/candidate.hpp"
 
 namespace allreplay {

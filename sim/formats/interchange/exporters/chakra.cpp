@@ -125,7 +125,7 @@ class Writer {
     if (profile_.flops_per_sample) metadata["flops_per_sample"] = *profile_.flops_per_sample;
     if (!is_training_step(plan_)) return;
     metadata["accumulate"] = plan_.sharding.accumulate;
-    metadata["shard_group"] = plan_.sharding.group_of(workers_);
+    metadata["shard_group"] = plan_.sharding.group_size(workers_);
   }
 
   // Rounds the ends of the works, not their durations, to whole microseconds, so that errors do not add up.

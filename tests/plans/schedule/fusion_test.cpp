@@ -1,13 +1,12 @@
-#include "sim/plans/schedule/frameworks.hpp"
-
 #include "tests/catch.hpp"
 #include "tests/random_profile.hpp"
 
+#include "sim/plans/schedule/planners.hpp"
 #include "sim/plans/schedule/pytorch_buckets.hpp"
 
 using namespace allreplay;
 
-namespace frameworks_test {
+namespace fusion_test {
 
 namespace {
 
@@ -103,4 +102,4 @@ TEST_CASE("frameworks' plans send every byte once") {
   }
 }
 
-}  // namespace frameworks_test
+}  // namespace fusion_test

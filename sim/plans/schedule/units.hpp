@@ -1,4 +1,4 @@
-// PyTorch's FullyShardedDataParallel (fsdp1) and fully_shard (fsdp2). All precedences are in docs/sharding.md.
+// Units: consecutive layers that are gathered, reduced or placed together.
 #pragma once
 
 #include <vector>
@@ -29,10 +29,5 @@ std::vector<bool> beyond_blocks(const Profile& profile, const std::vector<Unit>&
 
 /// Returns by unit whether FSDP1's root holds it, since the wrapping policy does not (docs/sharding.md, "The root").
 std::vector<bool> root_layers(const Profile& profile, const std::vector<Unit>& units, const Wrap& wrap);
-
-Plan plan_fsdp2(const PlanRequest& request);
-Plan plan_fsdp1(const PlanRequest& request);
-/// FSDP1 as set up by Composer: the backward pass gathers a unit after the previous one has computed (BACKWARD_POST).
-Plan plan_composer(const PlanRequest& request);
 
 }  // namespace allreplay
