@@ -71,8 +71,11 @@ class ShardedReader {
       take_kernels();
   }
 
-  ShardedRank read() {
-    ShardedRank rank{.unit_names = units_.names(), .precision = precision()};
+  ShardedTrace read() {
+    ShardedTrace rank;
+    rank.file = file_.file;
+    rank.unit_names = units_.names();
+    rank.precision = precision();
     for (Id step = 0; step < parts_.size(); ++step) {
       if (!units_.has_passes(step)) continue;
       ShardedRankStep one{.number = known_.steps.all[step].number.value_or(step), .ops = ops_of(step)};
@@ -409,7 +412,7 @@ class ShardedReader {
 
 }  // namespace
 
-ShardedRank sharded_steps(const Attribution& known, UnitMarks marks, std::int64_t ranks, const SourceLocation& file) {
+ShardedTrace sharded_steps(const Attribution& known, UnitMarks marks, std::int64_t ranks, const SourceLocation& file) {
   return ShardedReader(known, marks, ranks, file).read();
 }
 
