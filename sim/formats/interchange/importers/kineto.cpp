@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "sim/formats/interchange/importers/importer.hpp"
 #include "sim/formats/interchange/importers/kineto_layers.hpp"
 #include "sim/formats/interchange/importers/kineto_messages.hpp"
 #include "sim/formats/interchange/importers/kineto_notes.hpp"
-#include "sim/formats/interchange/importers/readers.hpp"
 
 namespace allreplay {
 

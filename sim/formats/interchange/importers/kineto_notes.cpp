@@ -10,7 +10,6 @@
 
 #include "sim/base/core/units.hpp"
 #include "sim/formats/interchange/importers/kineto_messages.hpp"
-#include "sim/formats/interchange/importers/readers.hpp"
 
 namespace allreplay::kineto {
 
