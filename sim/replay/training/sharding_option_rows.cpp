@@ -73,7 +73,7 @@ OptionRow qwz() {
   return row;
 }
 
-// So do errors about this option.
+// Errors about overlap_param_gather name the place where it was set.
 OptionRow overlap_param_gather() {
   OptionRow row = with_default(
       choice<yes_or_no, &Options::strategy, &S::megatron, &M::overlap_param_gather>(
