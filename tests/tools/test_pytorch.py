@@ -165,7 +165,7 @@ class PyTorch(program.Case):
     def of_two_workers(self, case):
         for old in self.folder.glob("meeting"):
             old.unlink()
-        (self.folder / "case.json").write_text(json.dumps(case), encoding="utf-8")
+        self.write("case.json", case)
         workers = [subprocess.Popen([sys.executable, __file__, "worker", str(rank), self.folder], stderr=subprocess.PIPE, text=True,
                                     env={**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}) for rank in range(WORKERS)]
         for one in workers:

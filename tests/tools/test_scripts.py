@@ -61,7 +61,7 @@ class Scripts(program.Case):
 
     def test_python_imports_nothing_from_the_working_directory(self):
         for name in ("json", "runpy"):
-            (self.folder / f"{name}.py").write_text("print('this one')\n", encoding="utf-8")
+            self.write(f"{name}.py", "print('this one')\n")
         done = self.run_script("python.sh", "--with", "json", "-c", "import json, runpy, sys; print(json.dumps(sys.argv[1:]))", "a b")
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, '["a b"]\n', ""))
 

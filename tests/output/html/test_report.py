@@ -53,9 +53,6 @@ class Report(program.Case):
         self.write("mine.csv", PROFILE)
         self.run_program("sweep", "small.json", "--out", "rows.csv")
 
-    def write(self, name, text):
-        (self.folder / name).write_text(text, encoding="utf-8")
-
     def call(self, *arguments, folder=None):
         return program.run(*arguments, cwd=folder or self.folder)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import program  # noqa: E402
-from program import ROOT, needs_program, output  # noqa: E402
+from program import ROOT, answer, needs_program, output  # noqa: E402
 
 EXAMPLES = ROOT / "docs" / "examples"
 SETTING = ("--profile", "resnet20_p102_b128", "--cluster", "k80-10gbe")
@@ -27,13 +27,13 @@ class Columns(program.Case):
 
     def setUp(self):
         super().setUp()
-        self.registry = {row["key"]: row for row in json.loads(output("list", "columns", "--json"))}
+        self.registry = {row["key"]: row for row in answer("list", "columns")}
 
     def described(self, keys, where):
         self.assertEqual([key for key in keys if key not in self.registry], [], where)
 
     def test_each_row_is_whole(self):
-        self.assertEqual(len(self.registry), len(json.loads(output("list", "columns", "--json"))))  # keys are unique
+        self.assertEqual(len(self.registry), len(answer("list", "columns")))  # keys are unique
         for key, row in self.registry.items():
             with self.subTest(column=key):
                 self.assertEqual(list(row), ["key", "title", "axis", "unit", "role", "lower_is_better", "about"])

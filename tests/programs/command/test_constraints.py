@@ -14,7 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import program  # noqa: E402
-from program import listed, needs_program, run  # noqa: E402
+from program import listed, needs_program  # noqa: E402
 
 # Of every option a value that is not its default, as results write it; and what it takes that anything reads it.
 VALUES = {
@@ -58,7 +58,7 @@ class Constraints(program.Case):
         jitter = {"distribution": "lognormal", "sigma": 0.1, "seed": 3}
         for name, network, more in (("plain", NETWORK, {}), ("flat", flat, {}), ("jitter", NETWORK, {"jitter": jitter})):
             cluster = {"name": name, "workers": 8, "network": network, **more}
-            (self.folder / f"{name}.json").write_text(json.dumps(cluster), encoding="utf-8")
+            self.write(f"{name}.json", cluster)
         self.numbers = functools.cache(self.numbers)
 
     def answer(self, *words):

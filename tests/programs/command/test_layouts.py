@@ -12,7 +12,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import program  # noqa: E402
-from program import output, run  # noqa: E402
+from program import answer, output, refusal, run  # noqa: E402
 
 CLUSTER = ["--cluster", "h100x8-8x400gbps"]
 GPT2 = ["--model", "gpt2-medium", "--device", "h100", "--batch", 1]
@@ -25,12 +25,10 @@ class Layouts(program.Case):
         return self.folder / name
 
     def refused(self, *words):
-        done = run(*words)
-        self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
-        return done.stderr
+        return refusal(*words)
 
     def json_of(self, *words):
-        return json.loads(output(*words, "--json"))
+        return answer(*words)
 
     # --- profiles of one worker ---------------------------------------------------------------------------------------
 
@@ -72,7 +70,7 @@ class Layouts(program.Case):
                "experts": {"count": 12, "top_k": 2, "ffn": 512}}
 
     def test_groups_of_experts_are_searched(self):
-        (self.folder / "mixture.json").write_text(json.dumps(self.MIXTURE), encoding="utf-8")
+        self.write("mixture.json", self.MIXTURE)
         search = ["recommend", "--model", self.folder / "mixture.json", "--device", "h100", *CLUSTER, "-n", 16, "--global-batch", 64, "--batch", 1,
                   "--recompute", "none", "--tp", 1, "--cp", 1, "--pp", 1, "--strategies", "fsdp2"]
         rows = self.json_of(*search)
@@ -87,7 +85,7 @@ class Layouts(program.Case):
         self.assertIn("ep 6 does not divide 16 workers", self.refused(*search, "--ep", 6))
 
     def test_megatron_is_told_of_experts(self):
-        (self.folder / "mixture.json").write_text(json.dumps(self.MIXTURE), encoding="utf-8")
+        self.write("mixture.json", self.MIXTURE)
         [row] = self.json_of("recommend", "--model", self.folder / "mixture.json", "--device", "h100", *CLUSTER, "-n", 16, "--global-batch", 64, "--batch", 1,
                              "--recompute", "none", "--tp", 1, "--cp", 1, "--pp", 1, "--ep", 4, "--strategies", "megatron")
         self.assertIn("--num-experts 12 --moe-router-topk 2 --moe-grouped-gemm --moe-token-dispatcher-type alltoall --expert-model-parallel-size 4", row["settings"])
@@ -217,7 +215,7 @@ class Layouts(program.Case):
             make, replay = (program.pasted(command) for command in re.findall(r"^    (allreplay (?:.*\\\n)*.*)$", text, re.M)[:2])
             self.assertEqual((make[0], replay[0]), ("estimate", "run"))
             output(*make, cwd=self.folder)
-            again = json.loads(output(*replay, "--json", cwd=self.folder))
+            again = answer(*replay, cwd=self.folder)
             for key in ("iteration_s", "memory_bytes", "straggler_s", "exposed_comm_s", "mfu"):
                 self.assertEqual(again[key], row[key], key)
 
@@ -246,9 +244,7 @@ class Layouts(program.Case):
         words = ["recommend", "--model", "llama3-405b", "--device", "h100", *CLUSTER, "--workers", 1024, "--budget", 8]
         for strategy, flags in (("megatron", ["--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split"]),
                                  ("fsdp2", ["pipeline_parallel_layers_per_stage 8 ", "first_stage_less_layers 1 ", "last_stage_less_layers 1 "])):
-            done = run(*words, "--strategies", strategy, "--pp", 16, "--schedule", "1f1b", "--recompute", "full", "--json")
-            self.assertEqual(done.returncode, 0, done.stderr)
-            row = json.loads(done.stdout)[0]
+            row = answer(*words, "--strategies", strategy, "--pp", 16, "--schedule", "1f1b", "--recompute", "full")[0]
             self.assertTrue(row["fits"])
             stages = [int(one) for one in re.split("[=,/]", next(word for word in row["run"] if word.startswith("stages=")))[1:]]
             each = stages[1] // 8

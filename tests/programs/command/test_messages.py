@@ -35,8 +35,7 @@ class Interruptions(program.Case):
                 running.send_signal(how)
                 out, told = running.communicate(timeout=60)
                 self.assertEqual((running.returncode, out), (-how, ""), told)
-        done = self.run_program(*map(str, command[1:]), "--resume", cwd=self.folder)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.success(*map(str, command[1:]), "--resume", cwd=self.folder)
         self.assertTrue(done.stderr)
         self.assertEqual(self.lines_written(), rows + 1)
 
@@ -48,9 +47,7 @@ class Interruptions(program.Case):
 @needs_program
 class Errors(program.Case):
     def refused(self, says, *words):
-        done = self.run_program(*words)
-        self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
-        self.assertIn(says, done.stderr)
+        self.assertIn(says, self.refusal(*words))
 
     def test_a_changed_network_is_named(self):
         for flag, value in (("latency", "1e30 s"), ("bandwidth", "1e-30 bit/s")):
@@ -72,15 +69,15 @@ class Errors(program.Case):
             self.refused(f"{option}: ", command, *RESNET, option, name, option, name)
 
     def test_a_sweep_goes_to_a_file(self):
-        (self.folder / "s.json").write_text(json.dumps({"profiles": ["resnet20_p102_b128"], "clusters": ["k80-10gbe"], "strategies": ["ddp"]}), encoding="utf-8")
+        self.write("s.json", {"profiles": ["resnet20_p102_b128"], "clusters": ["k80-10gbe"], "strategies": ["ddp"]})
         self.refused("--out: ", "sweep", "s.json", "--out", "-")
         self.assertEqual([file.name for file in self.folder.iterdir()], ["s.json"])
         self.assertEqual(self.run_program("sweep", "s.json", "--out", "./-").returncode, 0)
         self.assertTrue((self.folder / "-").is_file())
 
     def test_blanks_in_a_table_of_layers(self):
-        (self.folder / "tight.csv").write_text("layer,params,forward_us,backward_us\nconv1,9408,608.0,986.5\n", encoding="utf-8")
-        (self.folder / "loose.csv").write_text("layer, params , forward_us, backward_us\nconv1 , 9408, 608.0, 986.5\n", encoding="utf-8")
+        self.write("tight.csv", "layer,params,forward_us,backward_us\nconv1,9408,608.0,986.5\n")
+        self.write("loose.csv", "layer, params , forward_us, backward_us\nconv1 , 9408, 608.0, 986.5\n")
         for name in ("tight", "loose"):
             output("export", "--to", "csv", "--profile", f"{name}.csv", "--out", f"{name}.out", cwd=self.folder)
         self.assertEqual((self.folder / "tight.out").read_bytes(), (self.folder / "loose.out").read_bytes())
@@ -104,14 +101,11 @@ class Outputs(program.Case):
             with self.subTest(command=command):
                 file = Path(self.folder, command)
                 file.write_text(mine, encoding="utf-8")
-                done = self.run_program(command, *arguments, command)
-                self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
-                self.assertIn(f"{arguments[-1]}: '{command}' exists", done.stderr)
+                self.assertIn(f"{arguments[-1]}: '{command}' exists", self.refusal(command, *arguments, command))
                 self.assertEqual(file.read_text(encoding="utf-8"), mine)
                 file.unlink()
                 for _ in range(2):
-                    done = self.run_program(command, *arguments, command)
-                    self.assertEqual(done.returncode, 0, done.stderr)
+                    self.output(command, *arguments, command)
 
     def test_pictures_and_traces(self):
         words = ["run", "--profile", "lenet5_2xk40c_b128", "--cluster", "k80-10gbe", "-s", "wfbp"]

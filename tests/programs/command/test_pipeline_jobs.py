@@ -51,14 +51,12 @@ class PipelineJobs(program.Case):
         """What `run` says of the profile and cluster that were written."""
         self.write(**more)
         options = [word for key, value in strategy.items() if key != "name" for word in ("-o", f"{key.replace('micro_batches', 'accumulate')}={value}")]
-        found = json.loads(program.output("run", "-p", "profile.json", "-c", "cluster.json", "-s", strategy["name"], *options, "--json", cwd=self.folder))
+        found = program.answer("run", "-p", "profile.json", "-c", "cluster.json", "-s", strategy["name"], *options, cwd=self.folder)
         return {key: value for key, value in found.items() if key != "wall_s"}
 
     def jobs(self, *rows, words=(), **more):
         self.write(jobs={"cluster": "cluster.json", "jobs": [{"profile": "profile.json", **row} for row in rows], **more})
-        done = self.run_program("jobs", "jobs.json", "--json", "--each", *words)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)["jobs"]
+        return json.loads(self.output("jobs", "jobs.json", "--json", "--each", *words))["jobs"]
 
     def refusal(self, row, **more):
         self.write(jobs={"cluster": "cluster.json", "jobs": [{"profile": "profile.json", **row}], **more})

@@ -102,7 +102,7 @@ class StartUps(program.Case):
         the hop of 5 us, so that 6.6 + 5 us remain; one of 8 us is longer, and takes 6.6 + 8."""
         def took(fidelity, alpha, latency):
             network = {"alpha": alpha, "nccl": {"gpu": "h100"}, "topology": {"kind": "star", "link": {"latency": latency, "bandwidth": "50 GB/s"}}}
-            (self.folder / "c.json").write_text(json.dumps({"name": "c", "workers": 4, "network": network}), encoding="utf-8")
+            self.write("c.json", {"name": "c", "workers": 4, "network": network})
             return self.time("c.json", 4, fidelity, "--operation", "all-to-all")
         for fidelity in FIDELITIES:
             self.assertAlmostEqual(took(fidelity, "5 us", "1 us"), 7e-6, delta=2e-9)
