@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import program  # noqa: E402
+from program import Case, untimed_rows  # noqa: E402
 
 MODEL = {"name": "tiny", "layers": [{"name": "a", "forward_macs": 10, "tensors": [{"name": "a.w", "shape": [3, 4]}]},
                                     {"name": "b", "forward_macs": 10, "tensors": [{"name": "b.w", "shape": [5]}]}]}
@@ -180,7 +180,7 @@ RAW_JSON = {
 }
 
 
-class BadInput(program.Case):
+class BadInput(Case):
     def setUp(self):
         super().setUp()
         for name, document in (("trace", TRACE), ("cluster", CLUSTER), ("sweep", SWEEP), ("measured", MEASURED),
@@ -339,7 +339,7 @@ class BadInput(program.Case):
         """Wherever the file breaks off, a resumed sweep ends with the rows of an uninterrupted one."""
         def sweep(*options):
             done = self.success("sweep", "sweep.json", "--out", "out.csv", *options, text=False)
-            return program.untimed_rows((self.folder / "out.csv").read_text())
+            return untimed_rows((self.folder / "out.csv").read_text())
 
         rows = sweep()
         text = (self.folder / "out.csv").read_bytes()

@@ -18,8 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import diagnosis  # noqa: E402
-import program  # noqa: E402
-from program import REFERENCE, needs, needs_program  # noqa: E402
+from program import REFERENCE, Case, needs, needs_program  # noqa: E402
 
 CASES = int(os.environ.get("ALLREPLAY_DIAGNOSIS_CASES", "40"))
 WORKED = REFERENCE.parent / "cases" / "diagnose.json"
@@ -93,7 +92,7 @@ def changed(text, change):
     return "\n".join([",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows)]) + "\n"
 
 
-class Diagnose(program.Case):
+class Diagnose(Case):
     maxDiff = None
 
     def refused(self, text, *words, name="job.csv"):

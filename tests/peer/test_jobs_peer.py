@@ -23,16 +23,16 @@ from fabric import COLLECTIVES, Fabric, Topology
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import program  # noqa: E402
+from program import PROGRAM, REFERENCE, Case, needs, needs_program, run  # noqa: E402
 
 SEED = int(os.environ.get("ALLREPLAY_PEER_SEED", "2024"))
 CASES = int(os.environ.get("ALLREPLAY_JOBS_CASES", "30"))
 SHOWN = 2
 SCALE = 40  # iterations of some milliseconds: a picosecond that the last bit of a double decides is no difference
-WORKED = program.REFERENCE.parent / "cases" / "jobs.json"
+WORKED = REFERENCE.parent / "cases" / "jobs.json"
 
-known = program.PROGRAM.is_file() and program.run("jobs", "--help").returncode == 0
-needs_jobs = unittest.skipUnless(known, f"`allreplay jobs` is no command of {program.PROGRAM}")
+known = PROGRAM.is_file() and run("jobs", "--help").returncode == 0
+needs_jobs = unittest.skipUnless(known, f"`allreplay jobs` is no command of {PROGRAM}")
 
 
 # ---- random files ---------------------------------------------------------------------------------------------------
@@ -254,7 +254,7 @@ def times(answer):
             for row in answer["jobs"]}
 
 
-class Asked(program.Case):
+class Asked(Case):
     """What writes files and asks the peer."""
 
     def write(self, files):
@@ -284,7 +284,7 @@ class Asked(program.Case):
 class ThePeer(Asked):
     """What holds of the peer's own answers, without the program."""
 
-    @program.needs(WORKED)
+    @needs(WORKED)
     def test_worked_cases(self):
         for case in json.loads(WORKED.read_text(encoding="utf-8")):
             with self.subTest(case["name"]):
@@ -459,7 +459,7 @@ class Jobs(Asked):
         if found:
             self.fail("\n\n" + "\n\n".join(found))
 
-    @program.needs(WORKED)
+    @needs(WORKED)
     def test_worked_cases(self):
         for case in json.loads(WORKED.read_text(encoding="utf-8")):
             with self.subTest(case["name"]):
@@ -558,7 +558,7 @@ class Jobs(Asked):
                 self.assertIn(named, self.refusal("jobs", "jobs.json", "--json"))
 
 
-@program.needs_program
+@needs_program
 class Goodput(Asked):
     """`allreplay goodput` against part 6, on iterations as the program says them."""
 

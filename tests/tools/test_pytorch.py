@@ -17,8 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import program  # noqa: E402
-from program import ROOT, needs_program, output  # noqa: E402
+from program import ROOT, Case, needs_program, output  # noqa: E402
 
 PYTHON = [ROOT / "tools" / "python.sh", "--with", "torch.distributed"]
 
@@ -102,7 +101,7 @@ def work(rank, folder):
 
 
 @needs_program
-class PyTorch(program.Case):
+class PyTorch(Case):
     def buckets(self, profile, *options, strategy="ddp", cluster="k80-10gbe", workers=4):
         """The bytes of each, as planned."""
         plan = json.loads(output("plan", "--profile", profile, "--cluster", cluster, "--workers", workers, "--strategy", strategy, "--json", *options))

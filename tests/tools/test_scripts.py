@@ -10,14 +10,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import program  # noqa: E402
-from program import ROOT  # noqa: E402
+from program import ROOT, Case  # noqa: E402
 
 TOOLS = ROOT / "tools"
 NEEDED = ["bash", "dirname", "env", "grep", "sed"]  # by setup.sh, beside what the tests put in their place
 
 
-class Scripts(program.Case):
+class Scripts(Case):
     """From a folder elsewhere, with a space in its name."""
 
     def run_script(self, name, *arguments, **how):

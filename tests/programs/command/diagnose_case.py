@@ -2,10 +2,10 @@
 
 import json
 
-import program
+from program import Case
 
 
-class DiagnoseCase(program.Case):
+class DiagnoseCase(Case):
     def say(self, *words, **how):
         done = self.success("diagnose", *words, **how)
         return done

@@ -12,8 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import listed, needs_program, refusal, run  # noqa: E402
+from program import Case, listed, needs_program, refusal, rows_of, run  # noqa: E402
 
 FIDELITIES = ("alpha-beta", "fluid", "message")
 SHARDING = {"fsdp2": 3, "fsdp1": 3, "composer": 3, "simple-fsdp": 3, "zero-1": 1, "zero-2": 2, "zero-3": 3, "megatron": 1,
@@ -35,7 +34,7 @@ def row_of(*words):
 
 
 @needs_program
-class Best(program.Case):
+class Best(Case):
     def test_every_strategy_at_every_stage_in_every_fidelity(self):
         """docs/sharding.md says what is refused: the rest runs, alone, in groups and with ranks that start apart, too."""
         for strategy, zero, fidelity in itertools.product(listed("strategies"), range(4), FIDELITIES):
@@ -113,7 +112,7 @@ class Best(program.Case):
                  "strategies": [{"name": name, "memory": "1 MB", "zero": 2} for name in ("ddp", "best", "wfbp")]}
         self.write("small.json", sweep)
         self.output("sweep", "small.json", "--out", "small.csv")
-        rows = program.rows_of(self.folder / "small.csv")
+        rows = rows_of(self.folder / "small.csv")
         self.assertEqual([row["strategy"] for row in rows], ["ddp", "best", "wfbp"])
         for row in rows:
             self.assertIn("memory=1 MB", row["options"])

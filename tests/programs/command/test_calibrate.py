@@ -11,8 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import REFERENCE, ROOT, needs_program  # noqa: E402
+from program import REFERENCE, ROOT, Case, answer, needs, needs_program, refusal  # noqa: E402
 
 K80 = REFERENCE / "originals" / "bcaffe_k80"
 SIZES = [8 << i for i in range(26)]  # 8 B to 256 MiB
@@ -35,7 +34,7 @@ def nccl_tests(times, ranks, prefix="", passes=2):
 
 
 @needs_program
-class Calibrate(program.Case):
+class Calibrate(Case):
     def output(self, *arguments):
         done = self.run_program(*arguments)
         self.assertEqual((done.returncode, done.stderr), (0, ""), done.stderr)
@@ -251,12 +250,12 @@ class Calibrate(program.Case):
 
 
 @needs_program
-@program.needs(K80)
+@needs(K80)
 class RealLogs(unittest.TestCase):
     """B-Caffe's osu_allreduce logs: 2, 4 and 8 K80 nodes on 10 Gbit/s Ethernet."""
 
     def fitted(self, *arguments):
-        return program.answer("calibrate", *map(str, arguments))
+        return answer("calibrate", *map(str, arguments))
 
     def test_tables_follow_the_logs_where_lines_cannot(self):
         for nodes in (2, 4, 8):
@@ -291,7 +290,7 @@ class RealLogs(unittest.TestCase):
 
 
 @needs_program
-@program.needs(REFERENCE / "originals" / "nccl_tests")
+@needs(REFERENCE / "originals" / "nccl_tests")
 class RealNcclTests(unittest.TestCase):
     """Two published logs, of old columns and of new ones; neither names its benchmark."""
 
@@ -299,11 +298,11 @@ class RealNcclTests(unittest.TestCase):
         for name, workers in (("a100_40gb_2x8_p4d_efa", 16), ("h100_80gb_1x8_dgx", 8)):
             with self.subTest(name):
                 log = REFERENCE / "originals" / "nccl_tests" / f"{name}.txt"
-                result = program.answer("calibrate", str(log))
+                result = answer("calibrate", str(log))
                 self.assertEqual((result["workers"], result["collective"]), (workers, "ring"))
                 for arguments, message in ((("--collective", "all-gather"), "command line: --collective: "),
                                            (("--workers", "7"), "command line: --workers: ")):
-                    error = program.refusal("calibrate", str(log), *arguments)
+                    error = refusal("calibrate", str(log), *arguments)
                     self.assertTrue(error.startswith(message), error)
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import WIDE, answer, needs_program, output, refusal, run  # noqa: E402
+from program import WIDE, Case, answer, needs_program, output, refusal, run  # noqa: E402
 
 PROFILE = ["--profile", "resnet50_p100_b64"]
 WORDS = ["--nodes", "4", "--gpus", "4", "--network", "100Gbit/s", "--inner", "200 GB/s", "--rails", "2"]
@@ -29,7 +28,7 @@ def untimed(value, *more):
 
 
 @needs_program
-class ClusterWords(program.Case):
+class ClusterWords(Case):
     maxDiff = None
 
     def file(self, network, name, workers=16):

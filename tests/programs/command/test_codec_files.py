@@ -8,8 +8,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import ROOT, answer, needs_program  # noqa: E402
+from program import ROOT, Case, answer, needs_program  # noqa: E402
 
 SETTING = ("--profile", "resnet50_v100_b32", "--cluster", "v100-10gbe")
 NUMBERS = ("iteration_s", "exposed_comm_s", "comm_busy_s", "codec_s")
@@ -28,7 +27,7 @@ VECTORS = [[9600], [10]]
 
 
 @needs_program
-class CodecFiles(program.Case):
+class CodecFiles(Case):
     def file(self, bytes_="4 * elements", name="own.json", **keys):
         text = {"bytes": bytes_, "collective": "all-reduce", "error_feedback": False, "device": "Tesla V100", "origin": "estimated", "source": "a test",
                 "encode": {"base": "0.1 ms", "per_element": "0.02 ns"}, "decode": {"base": "0.03 ms", "per_element": "0.01 ns"}, **keys}

@@ -8,8 +8,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import needs_program  # noqa: E402
+from program import WIDE, Case, needs_program, output  # noqa: E402
 
 CLUSTER = ("--cluster", "fat-tree-4")
 
@@ -27,9 +26,9 @@ def ring(n):
 
 
 @needs_program
-class Collectives(program.Case):
+class Collectives(Case):
     def output(self, *words):
-        return program.output(*words, cwd=self.folder, env=program.WIDE)
+        return output(*words, cwd=self.folder, env=WIDE)
 
     def rows(self, *words):
         return json.loads(self.output("collective", *words, "--json"))

@@ -15,8 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import ROOT, WIDE, answer, needs_program, output, place_of  # noqa: E402
+from program import ROOT, WIDE, Case, answer, needs_program, output, place_of  # noqa: E402
 
 SMALL = ("--profile", "resnet20_p102_b128")
 TWO = (*SMALL, "--cluster", "k80-10gbe,us-byte-10gbe")
@@ -49,7 +48,7 @@ def table_of(text):
 
 
 @needs_program
-class Compare(program.Case):
+class Compare(Case):
     maxDiff = None
 
     def wide(self, *words):

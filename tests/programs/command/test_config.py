@@ -10,8 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import ROOT, answer, output, place_of, refusal, run, success  # noqa: E402
+from program import ROOT, Case, answer, needs_program, output, place_of, refusal, run, success  # noqa: E402
 
 SAMPLES = ROOT / "docs" / "examples" / "configs"
 ON_H100 = ["--device", "h100", "--cluster", "h100x8-8x400gbps"]
@@ -43,8 +42,8 @@ def result(text):
     return {key: value for key, value in row.items() if key not in ("wall_s", "profile", "model", "configs")}
 
 
-@program.needs_program
-class Config(program.Case):
+@needs_program
+class Config(Case):
     def test_a_configuration_is_the_command_line_that_it_stands_for(self):
         for name, given, flags in EQUAL:
             with self.subTest(name):

@@ -14,8 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import ROOT, needs_program  # noqa: E402
+from program import ROOT, Case, needs_program  # noqa: E402
 
 PYTHON = [ROOT / "tools" / "python.sh", "--with", "torch"]
 
@@ -111,7 +110,7 @@ if __name__ == "__main__":
 
 
 @needs_program
-class Gloo(program.Case):
+class Gloo(Case):
     def traces_of(self, job, slow, name):
         """The traces of two processes of which one is slow."""
         self.write("job.py", job)

@@ -14,8 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import REFERENCE, ROOT, answer, needs, needs_program, output, run  # noqa: E402
+from program import REFERENCE, ROOT, Case, answer, needs, needs_program, output, run  # noqa: E402
 
 PAGE = ROOT / "docs" / "network.md"
 TABLE = re.compile(r"(<!-- fluid over message -->\n).*?(<!-- end -->\n)", re.S)
@@ -95,7 +94,7 @@ def placed_page():
 
 
 @needs_program
-class Fidelities(program.Case):
+class Fidelities(Case):
     def test_the_page_has_their_differences(self):
         table = measured(self.folder)
         self.assertEqual(PAGE.read_text(encoding="utf-8"), page_with(table), "python3 tests/programs/command/test_fidelities.py --update")

@@ -16,8 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import REFERENCE, ROOT  # noqa: E402
+from program import REFERENCE, ROOT, Case, rows_of  # noqa: E402
 
 KINETO = REFERENCE / "originals/kineto/resnet50_bs32_v100dgxs_torch1.9_worker0.1623143089861.pt.trace.json.gz"
 PIPEDREAM = REFERENCE / "originals/pipedream/resnet50_graph.txt"
@@ -25,7 +24,7 @@ PIPEDREAM = REFERENCE / "originals/pipedream/resnet50_graph.txt"
 TABLE = "layer,params,forward_us,backward_us\nlinear,10,1250,2500\nrelu,0,0,500\n"
 
 
-class Import(program.Case):
+class Import(Case):
     """In a folder of its own."""
 
     def imported(self, file, *arguments):
@@ -63,7 +62,7 @@ def parameters(trace):
 def reduced(name):
     """The rows of a reduced table, as numbers."""
     return [{**row, "params": int(row["params"]), "forward": float(row["forward_us"]), "backward": float(row["backward_us"])}
-            for row in program.rows_of(REFERENCE / "profiles" / f"{name}.csv")]
+            for row in rows_of(REFERENCE / "profiles" / f"{name}.csv")]
 
 
 @unittest.skipUnless(KINETO.exists(), f"no original at {KINETO}")
@@ -156,7 +155,7 @@ class PublishedKineto(Import):
     def test_a_job_with_ddp_and_checkpointing(self):
         trace, _ = self.imported(self.file("tracelens"), "--match", "resnet18", "--communication-out", "job.csv")
         self.assertEqual(parameters(trace)[1], 11_689_512)
-        rows = [row for row in program.rows_of(self.folder / "job.csv") if row["collective"] == "all-reduce"]
+        rows = [row for row in rows_of(self.folder / "job.csv") if row["collective"] == "all-reduce"]
         # Two buckets a step, which hold all gradients in bf16.
         self.assertEqual([int(row["bytes"]) for row in rows], [5_746_640, 17_632_384] * 3)
         self.assertEqual(sum(int(row["bytes"]) for row in rows[:2]), 2 * 11_689_512)
@@ -173,7 +172,7 @@ class PublishedKineto(Import):
         sums = [total(trace, "forward") + total(trace, "backward") for trace in alone]
         for rank, one in enumerate(sums):
             self.assertIn(f"rank {rank} {2 * one / sum(sums):.4f}", done.stderr)
-        self.assertEqual(len(list(program.rows_of(self.folder / "job.csv"))), 3)
+        self.assertEqual(len(list(rows_of(self.folder / "job.csv"))), 3)
         self.refused(": ", files[0], files[0])
         self.refused(": ", files[0], KINETO)
 
@@ -188,7 +187,7 @@ class ThreeSources(Import):
         table = subprocess.run([sys.executable, "-I", ROOT / "tools/convert_trace.py", "pipedream", PIPEDREAM], capture_output=True, text=True, check=True)
         pipedream, _ = self.imported(self.write("graph.csv", table.stdout), "--batch", 128, "--match", "resnet50")
         gaps = {}  # of tensors "layer1.0.conv1.weight"
-        for row in program.rows_of(REFERENCE / "profiles/resnet50_v100_b32_espresso_pertensor.csv"):
+        for row in rows_of(REFERENCE / "profiles/resnet50_v100_b32_espresso_pertensor.csv"):
             layer = row["layer"].rpartition(".")[0]
             gaps[layer] = gaps.get(layer, 0) + float(row["backward_us"])
         quarter = {}  # what has no parameters counts to the layer before it, as in the Kineto import

@@ -14,8 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import needs_program, rows_of, untimed_rows  # noqa: E402
+from program import Case, listed, needs_program, rows_of, untimed_rows  # noqa: E402
 
 PROFILE = "layer,params,forward_us,backward_us\nl0,500000,400,500\nl1,500000,300,700\n"
 # Two leaves of four hosts, and a spine with a quarter of the bandwidth between them.
@@ -27,7 +26,7 @@ TWO = {"name": "two", "cluster": "leaves.json", "iterations": 4, "warm_up": 1,
 
 
 @needs_program
-class JobsSweep(program.Case):
+class JobsSweep(Case):
     def setUp(self):
         super().setUp()
         self.write("p.csv", PROFILE)
@@ -130,7 +129,7 @@ class JobsSweep(program.Case):
 
     def test_columns_are_listed(self):
         done = self.sweep({"jobs": ["two.json"]}, "--csv")
-        self.assertEqual(next(csv.reader(done.stdout.splitlines())), program.listed("job-columns"))
+        self.assertEqual(next(csv.reader(done.stdout.splitlines())), listed("job-columns"))
 
     def test_what_is_refused(self):
         classes = {**TWO, "name": "classes", "jobs": [{"profile": "p.csv", "workers": 4, "classes": [{"workers": 4, "batch": 8}]}]}

@@ -11,15 +11,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import answer, output, refusal, run  # noqa: E402
+from program import WIDE, Case, answer, needs_program, output, pasted, refusal, run  # noqa: E402
 
 CLUSTER = ["--cluster", "h100x8-8x400gbps"]
 GPT2 = ["--model", "gpt2-medium", "--device", "h100", "--batch", 1]
 
 
-@program.needs_program
-class Layouts(program.Case):
+@needs_program
+class Layouts(Case):
     def estimate(self, *words, name="p.json"):
         output("estimate", *GPT2, *words, "--out", self.folder / name)
         return self.folder / name
@@ -212,7 +211,7 @@ class Layouts(program.Case):
         for strategy in ("megatron", "fsdp2"):
             row = self.json_of(*asked, "--strategies", strategy)[0]
             text = output(*asked, "--strategies", strategy).split("To repeat the first row:\n")[1]
-            make, replay = (program.pasted(command) for command in re.findall(r"^    (allreplay (?:.*\\\n)*.*)$", text, re.M)[:2])
+            make, replay = (pasted(command) for command in re.findall(r"^    (allreplay (?:.*\\\n)*.*)$", text, re.M)[:2])
             self.assertEqual((make[0], replay[0]), ("estimate", "run"))
             output(*make, cwd=self.folder)
             again = answer(*replay, cwd=self.folder)
@@ -231,7 +230,7 @@ class Layouts(program.Case):
             self.assertIn("gradient_dtype=fp32", row["run"])
         self.assertNotIn("grad-reduce-in-bf16", own["megatron"]["settings"])
         self.assertIn("--training.mixed_precision_param bfloat16 --training.mixed_precision_reduce float32", own["fsdp2"]["settings"])
-        self.assertNotIn("digits", output(*asked, env=program.WIDE))
+        self.assertNotIn("digits", output(*asked, env=WIDE))
         short = {row["strategy"]: row for row in self.json_of(*asked, "--option", "gradient_dtype=bf16")}
         self.assertIn("--grad-reduce-in-bf16", short["megatron"]["settings"])
         self.assertEqual((short["fsdp2"]["framework"], short["fsdp2"]["settings"]), (None, None))
@@ -264,7 +263,7 @@ class Layouts(program.Case):
         tight = self.json_of(*words, "--memory", f"{needs / 1e9 * 1.01:.2f}GB")
         self.assertLess(tight[0]["memory_bytes"], 0.9 * 1.01 * needs)
         self.assertGreater(tight[0]["iteration_s"], rows[0]["iteration_s"])
-        self.assertIn("--headroom", output(*words, "--memory", f"{needs / 1e9 * 1.01:.2f}GB", env=program.WIDE))
+        self.assertIn("--headroom", output(*words, "--memory", f"{needs / 1e9 * 1.01:.2f}GB", env=WIDE))
         free = self.json_of(*words, "--memory", f"{needs / 1e9 * 1.01:.2f}GB", "--headroom", "0%", "--tie", "0")
         self.assertLess(free[0]["iteration_s"], tight[0]["iteration_s"])
         self.assertLess(needs, limit)
@@ -335,7 +334,7 @@ class Layouts(program.Case):
         words = ["recommend", "--model", "gpt2-medium", "--device", "h100", *CLUSTER, "--workers", 16, "--global-batch", 64, "--budget", 16,
                  "--pp", 4]
         row = self.json_of(*words)[0]
-        table = output(*words, env=program.WIDE).split("\n-----")[1].splitlines()[1].split()
+        table = output(*words, env=WIDE).split("\n-----")[1].splitlines()[1].split()
         self.assertEqual(table[-6], f"{100 * row['bubble_s'] / row['iteration_s']:.1f}", table)
         self.assertGreater(row["bubble_s"], 0)
 

@@ -10,21 +10,20 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import WIDE, needs_program, output  # noqa: E402
+from program import PROGRAM, WIDE, Case, needs_program, output  # noqa: E402
 
 RESNET = ["--profile", "resnet50_k80_b16", "--cluster", "k80-10gbe"]
 LLAMA = {"model_type": "llama", "hidden_size": 1024, "num_hidden_layers": 2, "max_position_embeddings": 2048}
 
 
 @needs_program
-class Interruptions(program.Case):
+class Interruptions(Case):
     def test_a_sweep_says_how_it_goes_on(self):
         rows = 20_000
         sweep = {"profiles": ["lenet5_2xk40c_b128"], "clusters": ["k80-10gbe"],
                  "strategies": [{"name": "us-byte", "second_phase": {"each": "random:{}", "from": 1, "to": rows}}]}
         Path(self.folder, "s.json").write_text(json.dumps(sweep), encoding="utf-8")
-        command = [program.PROGRAM, "sweep", "s.json", "--out", "rows.csv"]
+        command = [PROGRAM, "sweep", "s.json", "--out", "rows.csv"]
         for how in (signal.SIGINT, signal.SIGTERM):
             with self.subTest(signal=how.name):
                 running = subprocess.Popen([*command, *(["--resume"] if how == signal.SIGTERM else [])], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -45,7 +44,7 @@ class Interruptions(program.Case):
 
 
 @needs_program
-class Errors(program.Case):
+class Errors(Case):
     def refused(self, says, *words):
         self.assertIn(says, self.refusal(*words))
 
@@ -84,7 +83,7 @@ class Errors(program.Case):
 
 
 @needs_program
-class Outputs(program.Case):
+class Outputs(Case):
     """A command replaces what it wrote, and nothing else."""
 
     def test_files_of_other_kinds_stay(self):
@@ -121,7 +120,7 @@ class Outputs(program.Case):
 
 
 @needs_program
-class Words(program.Case):
+class Words(Case):
     def test_operations_as_nccl_tests_spells_them(self):
         asked = ["collective", "--cluster", "k80-10gbe", "--bytes", "1MB", "--json", "--operation"]
         for name, other in (("all-reduce", "all_reduce"), ("all-to-all", "alltoall"), ("reduce-scatter", "reduce_scatter_perf")):

@@ -7,8 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import answer, needs_program, output, refusal, run  # noqa: E402
+from program import ROOT, Case, answer, needs_program, output, refusal, rows_of, run  # noqa: E402
 
 LINK = {"latency": "0 us", "bandwidth": "10 Gbit/s"}
 ALPHA_BETA = {"alpha": "10 us", "beta": "1 ns/B"}
@@ -22,7 +21,7 @@ def file_of(rounds, **more):
 
 
 @needs_program
-class Operations(program.Case):
+class Operations(Case):
     def cluster(self, network=None, workers=4, **topology):
         if network is None:
             network = {"alpha": "5 us", "topology": {"kind": "star", "link": LINK, **topology}}
@@ -164,13 +163,13 @@ class Operations(program.Case):
         self.row(self.cluster({"alpha": "5 us", "topology": down}), *flags, "fluid")
         for strategy, options in (("dear", []), ("wfbp", ["--option", "zero=2"]), ("fsdp2", [])):
             self.cluster(workers=4)
-            error = refusal("run", "-p", program.ROOT / "traces" / "resnet50_k80_b16.json", "--cluster", "c.json", "-s", strategy, *options,
+            error = refusal("run", "-p", ROOT / "traces" / "resnet50_k80_b16.json", "--cluster", "c.json", "-s", strategy, *options,
                             *flags, "fluid", cwd=self.folder)
             self.assertIn("in-network", error)
 
     def test_stages_of_plans_take_their_operation(self):
         """DeAR's halves: both of a ring; or gathers by all-gather's two rounds, 5 us each, in the place of the ring's three."""
-        trace = ["-p", program.ROOT / "traces" / "resnet50_k80_b16.json", "-s", "dear", "--json"]
+        trace = ["-p", ROOT / "traces" / "resnet50_k80_b16.json", "-s", "dear", "--json"]
         slow = {"alpha": "5 ms", "beta": "0.8 ns/B"}  # what is exposed is start-ups
 
         def seconds(collective):
@@ -208,17 +207,17 @@ class Operations(program.Case):
     def test_sweeps_vary_the_routing(self):
         leaves = {"kind": "leaf-spine", "leaves": 2, "hosts_per_leaf": 2, "spines": 2, "oversubscription": 4, "link": LINK}
         self.cluster({"alpha": "0 us", "topology": leaves})
-        sweep = {"profiles": [str(program.ROOT / "traces" / "resnet50_k80_b16.json")], "clusters": ["c.json"], "fidelities": ["fluid"],
+        sweep = {"profiles": [str(ROOT / "traces" / "resnet50_k80_b16.json")], "clusters": ["c.json"], "fidelities": ["fluid"],
                  "routing": ["d-mod-k", "adaptive"], "strategies": ["wfbp"]}
         self.write("s.json", sweep)
         output("sweep", "s.json", "--out", "rows.csv", cwd=self.folder)
-        rows = program.rows_of(self.folder / "rows.csv")
+        rows = rows_of(self.folder / "rows.csv")
         self.assertEqual([row["cluster"] for row in rows], ["c", "c"])
         self.assertEqual([row["routing"] for row in rows], ["d-mod-k", "adaptive"])
         sweep["routing"] = [{"each": "ecmp:flows=2,seed={}", "from": 7, "to": 9}]
         self.write("seeds.json", sweep)
         output("sweep", "seeds.json", "--out", "seeds.csv", cwd=self.folder)
-        seeds = program.rows_of(self.folder / "seeds.csv")
+        seeds = rows_of(self.folder / "seeds.csv")
         self.assertEqual([row["routing"] for row in seeds], [f"ecmp:flows=2,seed={seed}" for seed in (7, 8, 9)])
         for row, seed in zip(seeds, (7, 8, 9)):  # the same as the keys in the file
             self.cluster({"alpha": "0 us", "topology": {**leaves, "routing": "ecmp", "flows": 2, "seed": seed}})
@@ -249,7 +248,7 @@ class Operations(program.Case):
         servers = ["--fidelity", "fluid", "--collective", "parameter-server", "--bytes"]
         self.assertEqual(said(*servers, "100MB", network=leaves), "")
         self.cluster({"alpha": "50 ms", "topology": {"kind": "star", "link": LINK}})
-        words = ["-p", program.ROOT / "traces" / "resnet50_k80_b16.json", "--cluster", "c.json", "--fidelity", "fluid"]
+        words = ["-p", ROOT / "traces" / "resnet50_k80_b16.json", "--cluster", "c.json", "--fidelity", "fluid"]
         for command, flags in (("run", ["-s", "wfbp"]), ("compare", ["-s", "wfbp"])):
             self.assertTrue(run(command, *words, *flags, cwd=self.folder).stderr)
 
@@ -358,7 +357,7 @@ class Operations(program.Case):
         """Plans of every kind run with it where links are simulated, rows of links count what travels, and `start=ranks`
         where nobody is late is as together."""
         self.cluster(self.gpus(), workers=8)
-        words = ["-p", program.ROOT / "traces" / "resnet50_k80_b16.json", "--cluster", "c.json", "--collective", "nccl", "--json"]
+        words = ["-p", ROOT / "traces" / "resnet50_k80_b16.json", "--cluster", "c.json", "--collective", "nccl", "--json"]
         for strategy, options in (("wfbp", []), ("dear", []), ("fsdp2", []), ("wfbp", ["zero=1"]), ("bytescheduler", []), ("fsdp2", ["shard_group=2"])):
             times = {}
             for fidelity, more in (("fluid", []), ("message", []), ("message", ["start=ranks"])):
@@ -410,7 +409,7 @@ class Operations(program.Case):
         for fidelity in ("fluid", "message"):
             row = self.row(self.cluster(), "--collective", "doubling.json", "--fidelity", fidelity)
             self.assertAlmostEqual(row["time_s"], 2 * (5e-6 + 3.2e-3), delta=1e-9)
-        done = answer("run", "-p", program.ROOT / "traces" / "resnet50_k80_b16.json", "--cluster", "c.json", "-s", "wfbp",
+        done = answer("run", "-p", ROOT / "traces" / "resnet50_k80_b16.json", "--cluster", "c.json", "-s", "wfbp",
                       "--collective", "doubling.json", cwd=self.folder)
         self.assertEqual(done["collective"], "doubling")
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import ROOT, answer, listed, needs_program, output  # noqa: E402
+from program import ROOT, Case, answer, listed, needs_program, output, refusal  # noqa: E402
 
 EXAMPLES = ROOT / "docs" / "examples"
 SMALL = ["--profile", EXAMPLES / "six_layers.json", "--cluster", EXAMPLES / "eight_workers.json"]
@@ -24,7 +23,7 @@ IN_FULL = ("strategy", "step", "copy", "holding", "blocks", "lanes", "program", 
 
 
 @needs_program
-class Plans(program.Case):
+class Plans(Case):
     def write(self, plan):
         file = self.folder / "plan.json"
         file.write_text(json.dumps(plan), encoding="utf-8")
@@ -121,7 +120,7 @@ class Plans(program.Case):
         self.assertAlmostEqual(coded["iteration_s"], 0.128, delta=1e-12)
 
     def refused(self, plan, says):
-        self.assertIn(says, program.refusal("run", *SMALL, "--plan", self.write(plan)))
+        self.assertIn(says, refusal("run", *SMALL, "--plan", self.write(plan)))
 
     def test_plans_that_do_not_cover_the_needs_are_refused(self):
         plan = json.loads((EXAMPLES / "by_hand.json").read_text(encoding="utf-8"))
@@ -160,12 +159,12 @@ class Plans(program.Case):
             with self.subTest(words=words):
                 plan = self.write(answer("plan", *base, "--workers", "16" if base is llama else "8", "--strategy", *words))
                 self.result(*base, "--workers", good, "--plan", plan)
-                self.assertIn(f": {where}: ", program.refusal("run", *base, "--workers", bad, "--plan", plan))
+                self.assertIn(f": {where}: ", refusal("run", *base, "--workers", bad, "--plan", plan))
 
     def test_a_plan_or_a_strategy(self):
         for arguments, says in (([], "--strategy: "), (["--strategy", "ddp", "--plan", "x.json"], "--plan: "),
                                 (["--plan", "nowhere.json"], "nowhere.json: ")):
-            self.assertIn(says, program.refusal("run", *SMALL, *arguments))
+            self.assertIn(says, refusal("run", *SMALL, *arguments))
 
 
 if __name__ == "__main__":

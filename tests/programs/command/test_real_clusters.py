@@ -12,8 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import needs_program  # noqa: E402
+from program import ROOT, WIDE, Case, needs_program  # noqa: E402
 
 ONE = "layer,params,forward_us,backward_us\nl0,1000000,1000.0,2000.0\n"  # a tensor of 4 MB
 TWO = ONE + "l1,1000000,1000.0,2000.0\n"
@@ -67,9 +66,9 @@ COLLECTIVES = {
 
 
 @needs_program
-class RealClusters(program.Case):
+class RealClusters(Case):
     def output(self, *arguments):
-        done = self.success(*arguments, env=program.WIDE)
+        done = self.success(*arguments, env=WIDE)
         return done.stdout
 
     def cluster(self, network, workers=8, **more):
@@ -395,7 +394,7 @@ class RealClusters(program.Case):
 
     def test_help_knows_every_key_of_a_cluster(self):
         """And what it writes is what a cluster file takes: the file's part of help, in a cluster that can have it."""
-        schema = json.loads((program.ROOT / "docs" / "schema" / "cluster.schema.json").read_text(encoding="utf-8"))
+        schema = json.loads((ROOT / "docs" / "schema" / "cluster.schema.json").read_text(encoding="utf-8"))
         topology = {key for kind in schema["$defs"]["topology"]["oneOf"] for key in kind["properties"]}
         keys = {*schema["properties"], *schema["$defs"]["network"]["properties"], *schema["$defs"]["nccl"]["properties"], *topology}
         self.assertGreater(len(keys), 60)

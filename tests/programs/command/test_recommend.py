@@ -16,8 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import ROOT, answer, needs_program, output, pasted  # noqa: E402
+from program import ROOT, WIDE, Case, answer, listed, needs_program, output, pasted  # noqa: E402
 
 RESNET20 = ["--profile", "resnet20_p102_b128", "--cluster", "k80-10gbe"]
 LENET5 = ["--profile", "lenet5_2xk40c_b128"]
@@ -186,7 +185,7 @@ READ = {"ddp": ddp, "horovod": horovod, "bytescheduler": bytescheduler, "us-byte
 
 
 @needs_program
-class Recommend(program.Case):
+class Recommend(Case):
     maxDiff = None
     known = {}  # rows of scenarios
 
@@ -224,7 +223,7 @@ class Recommend(program.Case):
                     self.assertEqual(row["iteration_s"], replayed["iteration_s"])
                     self.assertEqual(row["collectives"], replayed["collectives"])
                     self.assertEqual(row["memory_bytes"], replayed["memory_bytes"])
-        self.assertEqual(read, {*program.listed("strategies")} - {"local-sgd", "diloco"})  # which train another way
+        self.assertEqual(read, {*listed("strategies")} - {"local-sgd", "diloco"})  # which train another way
 
     def test_untuned_is_what_run_says(self):
         """Whatever the framework's words can say: a credit of four blocks is none of ByteScheduler's."""
@@ -337,7 +336,7 @@ class Recommend(program.Case):
         """Those of a winner stand below the table alone."""
         for words in (RESNET20, [*A100, "--framework", "pytorch,deepspeed"]):
             rows = answer("recommend", *words, *BUDGET)
-            text = output("recommend", *words, *BUDGET, env=program.WIDE)
+            text = output("recommend", *words, *BUDGET, env=WIDE)
             winner = rows[0]["settings"].splitlines()[0]
             self.assertEqual(text.count(winner), 1, winner)
 

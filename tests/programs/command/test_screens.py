@@ -14,8 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import ROOT, needs_program, output  # noqa: E402
+from program import PROGRAM, ROOT, Case, needs_program, output  # noqa: E402
 
 WIDTHS = (80, 100, 160)
 EXAMPLES = ROOT / "docs" / "examples"
@@ -74,7 +73,7 @@ SWEEP = """{"profiles": ["resnet20_p102_b128", "googlenet_k80_b32"], "clusters":
 
 
 @needs_program
-class Screens(program.Case):
+class Screens(Case):
     def setUp(self):
         super().setUp()
         self.write("s.json", SWEEP)
@@ -115,7 +114,7 @@ class Screens(program.Case):
             import termios
             fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
             kept = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
-            os.execve(program.PROGRAM, [str(program.PROGRAM), *words], {**kept, "TERM": "xterm"})
+            os.execve(PROGRAM, [str(PROGRAM), *words], {**kept, "TERM": "xterm"})
         text = b""
         try:
             while part := os.read(terminal, 65536):

@@ -8,15 +8,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import answer, needs_program, output  # noqa: E402
+from program import WIDE, Case, answer, needs_program, output, rows_of  # noqa: E402
 
 LLAMA = ["--profile", "llama3-8b_h100_b1_bf16", "--cluster", "h100x8-8x400gbps", "--workers", "64"]
 MODEL = ["--profile", "gpt2-xl_h100_b8_bf16", "--cluster", "h100x8-8x400gbps", "--workers", "64"]
 
 
 @needs_program
-class Sharding(program.Case):
+class Sharding(Case):
     def refused(self, *arguments):
         """The one line with which the program refuses."""
         line, = self.refusal(*arguments).splitlines()
@@ -84,9 +83,9 @@ class Sharding(program.Case):
         self.assertEqual(again["options"]["memory"], "81079 MiB")
         self.write("s.json", {
 "profiles": [model[1]], "clusters": [model[3], "h100x8-8x400gbps"], "workers": [16], "strategies": ["megatron", "fsdp2", "ddp"]})
-        table = output("sweep", "s.json", "--out", "s.csv", cwd=self.folder, env=program.WIDE)
+        table = output("sweep", "s.json", "--out", "s.csv", cwd=self.folder, env=WIDE)
         self.assertEqual([line.count("!") for line in table.splitlines() if re.search(r"^(megatron|fsdp2|ddp) +\S+gbps", line)], [1, 0, 1, 1, 0, 1])
-        rows = program.rows_of(self.folder / "s.csv")
+        rows = rows_of(self.folder / "s.csv")
         self.assertLess(float(rows[0]["iteration_s"]), float(rows[1]["iteration_s"]))  # megatron, were it not for the memory
         self.assertEqual({row["options"].split("memory=")[1].split(";")[0] for row in rows}, {"81079 MiB"})
         output("report", "s.csv", "--config", "s.json", "--out", "s.html", cwd=self.folder)
@@ -102,14 +101,14 @@ class Sharding(program.Case):
         two = [*LLAMA[:-1], "2", "-s", "best", "--zero", "3"]
         self.assertIn("/device: ", self.refused("run", *two))
         for limit in ((), ("--memory", "80GB")):  # whoever says it
-            done = self.run_program("compare", *LLAMA, "-s", "best,fsdp2", *limit, env=program.WIDE)
+            done = self.run_program("compare", *LLAMA, "-s", "best,fsdp2", *limit, env=WIDE)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn("--memory: ", self.refused("run", *two, "--memory", "80GB"))
         self.assertIn("llama3-8b_h100_b1_bf16: /device: ", self.refused("recommend", *LLAMA[:-1], "2", "-s", "fsdp2,zero-3"))
         self.write("s.json", {
 "profiles": [LLAMA[1]], "clusters": [LLAMA[3]], "workers": [2, 64], "strategies": ["fsdp2", {"name": "best", "zero": 3}]})
         output("sweep", "s.json", "--out", "s.csv", cwd=self.folder)
-        self.assertEqual([float(row["memory_bytes"]) > 80e9 for row in program.rows_of(self.folder / "s.csv")], [True, True, False, False])
+        self.assertEqual([float(row["memory_bytes"]) > 80e9 for row in rows_of(self.folder / "s.csv")], [True, True, False, False])
 
 
 if __name__ == "__main__":

@@ -8,15 +8,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import answer, needs_program, output  # noqa: E402
+from program import Case, answer, needs_program, output  # noqa: E402
 
 HOSTS, RATE = 8, 1.25e9  # 10 Gbit/s
 RING_SHARE = 2 * (HOSTS - 1) / HOSTS  # what a host sends of each byte of a block
 
 
 @needs_program
-class UseOfLinks(program.Case):
+class UseOfLinks(Case):
     def cluster(self, **topology):
         spec = {"kind": "star", "link": {"latency": "0 us", "bandwidth": "10 Gbit/s"}, **topology}
         file = self.folder / "cluster.json"

@@ -8,15 +8,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import ROOT, needs_program, place_of  # noqa: E402
+from program import ROOT, Case, answer, needs_program, place_of, rows_of  # noqa: E402
 
 EXAMPLE = ROOT / "docs" / "examples" / "six_layers_measured.csv"
 HEAD = "profile,cluster,workers,strategy,barrier,iteration_s,group,calibrate\n"
 
 
 @needs_program
-class Validate(program.Case):
+class Validate(Case):
     """One layer of 1 MB, F = 1 ms, B = 2 ms; a ring among 4 with 100 us and 1 ns/B takes 0.6 + 1.5 ms, so that an iteration takes 5.1 ms."""
 
     def setUp(self):
@@ -69,7 +68,7 @@ class Validate(program.Case):
 
     def test_a_prediction_is_that_of_run(self):
         words = ["--profile", "resnet50_p100_b64", "--cluster", "k80-10gbe", "--workers", "8", "--strategy", "ddp"]
-        row = program.answer("run", *words, "-o", "bucket_cap=10 MiB")
+        row = answer("run", *words, "-o", "bucket_cap=10 MiB")
         found = self.found("profile,cluster,workers,strategy,bucket_cap,samples_per_s\nresnet50_p100_b64,k80-10gbe,8,ddp,10 MiB,1000\n")
         self.assertEqual(found["points"][0]["predicted"], row["samples_per_s"])
 
@@ -105,7 +104,7 @@ class Validate(program.Case):
             network = {**links, "node": {"workers": 8, "alpha": "0 us", "bandwidth": inside}}
             self.write(name, {"name": "n", "workers": 16, "network": network})
         head = "cluster,collective,workers,bytes,time_s,calibrate\n"
-        (row,) = program.answer("collective", "--cluster", str(self.folder / "truth.json"), "--workers", "8", "--bytes", "1GB")
+        (row,) = answer("collective", "--cluster", str(self.folder / "truth.json"), "--workers", "8", "--bytes", "1GB")
         (beta,) = self.found(head + f"n.json,nccl,8,1e9,{row['time_s']!r},beta\nn.json,nccl,8,1e9,0.01,\n")["constants"]
         self.assertAlmostEqual(beta["value"] * 150e9, 1, delta=1e-4)
         done = self.validate(head + "n.json,nccl,8,1e9,1e-6,beta\nn.json,nccl,8,1e9,0.01,\n", "--json")
@@ -171,7 +170,7 @@ class Validate(program.Case):
     def test_points_and_a_picture_are_written(self):
         done = self.validate(HEAD + 'p.csv,c.json,4,wfbp,,0.006,"a, b",\np.csv,c.json,4,s-sgd,,0.005,c,beta\n', "--out", "points.csv", "--plot", "m.svg")
         self.assertEqual(done.returncode, 0, done.stderr)
-        rows = program.rows_of(self.folder / "points.csv")
+        rows = rows_of(self.folder / "points.csv")
         self.assertEqual([(row["group"], row["scored"]) for row in rows], [("a, b", "true"), ("c", "false")])
         self.assertAlmostEqual(float(rows[0]["no_communication"]), 3e-3)
         picture = (self.folder / "m.svg").read_text()

@@ -14,8 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import ROOT, WIDE, answer, needs_program, output, pasted, refusal  # noqa: E402
+from program import ROOT, WIDE, Case, answer, needs_program, output, pasted, refusal  # noqa: E402
 
 RESNET = ["--profile", "resnet50_k80_b16", "--cluster", "k80-10gbe"]
 TWO_LEVELS = {"node": {"workers": 4, "alpha": "3 us", "bandwidth": "100 GB/s"}, "alpha": "20 us", "bandwidth": "100 Gbit/s", "rails": 1}
@@ -59,7 +58,7 @@ def rows_of(answer):
 
 
 @needs_program
-class WhatIf(program.Case):
+class WhatIf(Case):
     maxDiff = None
 
     def cluster(self, network, **more):

@@ -10,8 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import PROGRAM, WIDE, answer, needs_program, output, place_of, without_progress  # noqa: E402
+from program import PROGRAM, WIDE, Case, answer, listed, needs_program, output, place_of, without_progress  # noqa: E402
 
 # Communication is hidden: all are within 2 % of each other, and `best`, which takes the plan itself, is the fastest.
 HIDDEN = ["--profile", "resnet50_a100_b256_bf16", "--cluster", "h100x8-8x400gbps", "--workers", "16"]
@@ -20,7 +19,7 @@ SWEEP = {"profiles": [HIDDEN[1]], "clusters": [HIDDEN[3]], "workers": [16], "str
 
 
 @needs_program
-class WhoWins(program.Case):
+class WhoWins(Case):
     def winners(self, *rule):
         """Whom each command names: compare, recommend, sweep, report."""
         sure = ("--doubt", "none")  # a sweep replays nothing
@@ -92,7 +91,7 @@ class WhoWins(program.Case):
 
     def test_incompatible_options_are_named(self):
         done = self.success("compare", "--profile", "resnet20_p102_b128", "--cluster", "k80-10gbe", "--strategies", "all", "--zero", "1", "--json")
-        left_out = [name for name in program.listed("strategies") if name not in ("local-sgd", "diloco") and name not in {row["strategy"] for row in json.loads(done.stdout)}]
+        left_out = [name for name in listed("strategies") if name not in ("local-sgd", "diloco") and name not in {row["strategy"] for row in json.loads(done.stdout)}]
         self.assertTrue(left_out)
         line, = [line for line in done.stderr.splitlines() if line.startswith("note: left out, ")]
         for name in left_out:
