@@ -1,7 +1,6 @@
 #include "sim/replay/training/options.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "sim/base/core/named.hpp"
 #include "sim/inputs/cluster/cluster.hpp"

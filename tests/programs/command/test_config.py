@@ -163,7 +163,9 @@ class Config(Case):
         file = self.folder / "c.toml"
         file.write_text((SAMPLES / "llama3_8b.toml").read_text(encoding="utf-8").replace("tensor_parallel_degree = 2", "tensor_parallel_degree = 3"),
                         encoding="utf-8")
-        self.assertIn("tensor_parallel_degree", refusal("run", "--config", file, *ON_H100).splitlines()[-1])
+        done = run("run", "--config", file, *ON_H100)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("tensor_parallel_degree", done.stderr.splitlines()[-1])  # after a note
 
     def test_a_page_of_text_is_no_configuration(self):
         self.assertEqual(place_of(refusal("run", "--config", ROOT / "README.md", *LLAMA)), str(ROOT / "README.md"))

@@ -1,10 +1,8 @@
 #include "sim/formats/interchange/timelines/sharded_steps.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <optional>
-#include <set>
 
 #include <fmt/format.h>
 
