@@ -38,7 +38,7 @@ class Codec(unittest.TestCase):
 
     def refuse(self, *arguments):
         """The one line of a refusal."""
-        return refusal(*arguments).strip()
+        return refusal("codec", *arguments).strip()
 
     def test_every_codec(self):
         for codec, size in BYTES.items():
