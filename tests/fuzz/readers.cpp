@@ -17,7 +17,7 @@
 #include "sim/formats/interchange/plan_file.hpp"
 #include "sim/formats/interchange/timelines/kineto_steps.hpp"
 #include "sim/formats/interchange/timelines/readers.hpp"
-#include "sim/formats/interchange/timelines/sharded_job.hpp"
+#include "sim/formats/interchange/timelines/sharded_steps.hpp"
 #include "sim/inputs/estimate/computation.hpp"
 #include "sim/inputs/estimate/device.hpp"
 #include "sim/inputs/estimate/transformer.hpp"
@@ -423,17 +423,19 @@ void read_a_job(const std::string& text) {
 
 // The text twice, as traces of two ranks.
 void read_a_kineto_job(const std::string& text) {
-  std::vector<ShardedTrace> ranks;
+  std::vector<kineto::ShardedTrace> ranks;
   for (const std::int64_t rank : {0, 1}) {
     ByteSource source(here, text);
     const kineto::Attribution known = kineto::attributed(read_kineto_events(source));
-    if (const auto marks = kineto::unit_marks(known))
-      ranks.push_back({here, rank, kineto::sharded_steps(known, *marks, 2, {here, ""})});
-    else
+    if (const auto marks = kineto::unit_marks(known)) {
+      ranks.push_back(kineto::sharded_steps(known, *marks, 2, {here, ""}));
+      ranks.back().number = rank;
+    } else {
       kineto::rank_steps(known, {here, ""});
+    }
   }
   if (ranks.empty()) return;
-  const Diagnosis known = diagnose(sharded_job(std::move(ranks)), [](std::size_t) { return [] {}; });
+  const Diagnosis known = diagnose(kineto::sharded_job(std::move(ranks)), [](std::size_t) { return [] {}; });
   require(std::isfinite(known.slowdown) && known.slowdown > 0, "a slowdown that is none");
   require(JsonValue::accept(json_text(diagnosis_json(known))), "an answer that is no JSON");
 }

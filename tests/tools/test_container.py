@@ -107,14 +107,12 @@ class Steps(Case):
 @needs_program
 class Commands(Case):
     def test_the_first_command(self):
-        done = self.run_program(*shlex.split(FIRST))
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.output(*shlex.split(FIRST))
 
     def test_with_a_file_of_the_user(self):
         shutil.copy(ROOT / "docs" / "examples" / "six_layers.json", self.folder / "mine.json")
         for command in FOR_USERS[1:]:
-            done = self.run_program(*shlex.split(command))
-            self.assertEqual(done.returncode, 0, done.stderr)
+            self.output(*shlex.split(command))
         self.assertTrue((self.folder / "t.svg").is_file())
 
 

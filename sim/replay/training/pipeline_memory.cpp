@@ -1,5 +1,4 @@
-#include "sim/replay/training/pipeline_memory.hpp"
-
+#include "sim/replay/training/job.hpp"
 #include "sim/replay/training/memory.hpp"
 #include "sim/replay/training/memory_ledger.hpp"
 

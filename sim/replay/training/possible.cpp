@@ -332,10 +332,6 @@ void require_groups_served(const Scenario& scenario, const CollectiveChoice& cho
   }
 }
 
-}  // namespace
-
-namespace {
-
 // With more than data parallelism, only groups are priced, never all workers.
 CollectiveChoice require_parallel_possible(const Scenario& scenario, CollectiveChoice choice) {
   require_carried(scenario, *choice.algorithm);

@@ -17,7 +17,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 
-from program import WIDE, needs_program, output, place_of, run  # noqa: E402
+from program import WIDE, answer, needs_program, output, place_of, run  # noqa: E402
 
 PROFILE = ["--profile", "resnet50_v100_b32"]
 CLUSTER = {"name": "noisy", "workers": 4, "network": {"alpha": "30 us", "beta": "0.8 ns/B"}, "jitter": {"distribution": "lognormal", "sigma": 0.08, "seed": 1}, "spread": {"sigma": 0.02, "seed": 1}}
@@ -76,7 +76,7 @@ class Seeds(unittest.TestCase):
         """One line of facts, two columns, one note."""
         words = [*PROFILE, "--cluster", self.cluster, "--seeds", "1:5"]
         text = output("run", *words, "--strategy", "ddp", env=WIDE)
-        row = json.loads(output("run", *words, "--strategy", "ddp", "--json"))
+        row = answer("run", *words, "--strategy", "ddp")
         self.assertRegex(text, rf"over seeds +mean of 5 ± .* \(95 % confidence\), standard deviation .*, median {row['p50_s'] * 1e3:.1f}")
         text = output("compare", *words, "--strategies", "ddp,fsdp2,s-sgd", env=WIDE)
         self.assertIn("over fastest", text)
@@ -88,7 +88,7 @@ class Seeds(unittest.TestCase):
         calm = self.write("calm.json", {"name": "calm", **{key: CLUSTER[key] for key in ("workers", "network")}})
         text = output("compare", *PROFILE, "--cluster", calm, "--strategies", "ddp,wfbp", "--seeds", "1:20", env=WIDE)
         self.assertEqual(text.count("nothing is random here: all seeds give one number"), 1)
-        row = json.loads(output("run", *PROFILE, "--cluster", calm, "--strategy", "ddp", "--seeds", "1:20", "--json"))
+        row = answer("run", *PROFILE, "--cluster", calm, "--strategy", "ddp", "--seeds", "1:20")
         self.assertEqual((row["seeds"], row["sd_s"], row["ci95_s"], row["p95_s"]), (20, 0, 0, row["iteration_s"]))
         text = output("collective", "--cluster", "fat-tree-4", "--bytes", "1MiB", "--seeds", "1:3", env=WIDE)
         self.assertIn("nothing is random here", text)
@@ -135,7 +135,7 @@ class Seeds(unittest.TestCase):
         output("sweep", file, "--out", out)
         table = list(csv.DictReader(io.StringIO(out.read_text(encoding="utf-8"))))
         self.assertEqual([(row["jitter"], row["spread"], row["strategy"], row["seeds"]) for row in table], [(sigma, "0.01", strategy, "5") for sigma in ("0", "0.04", "0.05") for strategy in ("ddp", "wfbp")])
-        one = json.loads(output("run", *PROFILE, "--cluster", self.cluster, "--jitter", "5%", "--spread", "1%", "--seeds", "3:7", "--strategy", "ddp", "--json"))
+        one = answer("run", *PROFILE, "--cluster", self.cluster, "--jitter", "5%", "--spread", "1%", "--seeds", "3:7", "--strategy", "ddp")
         for key in ("iteration_s", *ADDED):
             self.assertEqual(float(table[4][key]), one[key], key)
         kept = run("sweep", file, "--out", out, "--resume")
