@@ -17,6 +17,7 @@
 #include "sim/programs/command/command_line.hpp"
 #include "sim/programs/command/console.hpp"
 #include "sim/studies/experiment/request.hpp"
+#include "sim/studies/experiment/training_cost.hpp"
 #include "sim/studies/results/outcome.hpp"
 
 namespace allreplay {
@@ -137,6 +138,15 @@ void add_winning_options(Command& command, WinningArguments& arguments);
 /// Adds --doubt, for commands that replay winners with less bandwidth.
 void add_doubt_option(Command& command, WinningArguments& arguments);
 
+/// The values of --tokens and the other options for the costs of a whole training.
+struct TrainingArguments {
+  std::string tokens, samples, price, pue;
+
+  /// Throws InputError.
+  Training training() const;
+};
+void add_training_options(Command& command, TrainingArguments& arguments);
+
 /// Adds --strategy and --plan, exactly one of which must be given.
 void add_strategy_or_plan(Command& command, std::string& strategy, std::string& plan);
 /// Throws InputError unless exactly one was given.
@@ -188,6 +198,9 @@ std::vector<std::uint64_t> seeds_in(const std::string& text);
 
 /// Parses an option's value, a number above 0. Throws InputError.
 double positive_number(const std::string& text, const std::string& option);
+
+/// Parses a share from 0 to below 1, such as 0.02 or 2%. Throws InputError, with an example.
+double parse_share(const std::string& text, const std::string& flag, std::string_view example);
 
 /// Splits lists such as "a,b,c" into one list of names. Throws InputError for an empty name or a repeated one.
 std::vector<std::string> names_in(const std::vector<std::string>& lists, const SourceLocation& place);

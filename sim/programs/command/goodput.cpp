@@ -3,7 +3,6 @@
 #include "sim/output/report/result_rows.hpp"
 #include "sim/output/report/run_report.hpp"
 #include "sim/programs/command/command.hpp"
-#include "sim/programs/command/training_arguments.hpp"
 
 namespace allreplay {
 

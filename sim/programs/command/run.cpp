@@ -13,7 +13,6 @@
 #include "sim/output/view/traces.hpp"
 #include "sim/programs/command/command.hpp"
 #include "sim/programs/command/config_words.hpp"
-#include "sim/programs/command/training_arguments.hpp"
 
 namespace allreplay {
 

@@ -22,7 +22,8 @@ double law(Bytes bytes) { return 30e-6 + 0.5e-9 * static_cast<double>(bytes); }
 
 MeasurementLog read(const std::string& text, std::int64_t workers = 0, const std::string& time = "",
                     const std::string& format = "") {
-  return read_measurements(text, "f", {format, time, workers, {"c", "--format"}, {"c", "--time"}, {"c", "--workers"}});
+  return read_measurements(text, "f",
+                           {{format, {"c", "--format"}}, {time, {"c", "--time"}}, {workers, {"c", "--workers"}}});
 }
 
 std::string complaint(const std::string& text, std::int64_t workers = 0, const std::string& time = "") {
