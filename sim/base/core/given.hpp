@@ -27,7 +27,13 @@ struct Given {
   requires is_value<Other> Given& operator=(Other&& given) { return value = std::forward<Other>(given), *this; }
 
   operator const Value&() const { return value; }
-  friend bool operator==(const Given& one, const Value& other) { return one.value == other; }
+  /// Numbers compare as they convert.
+  template <class Other>
+  requires(!std::is_arithmetic_v<Value> && !std::same_as<Other, Given> &&
+           std::constructible_from<Value, const Other&>) friend bool
+  operator==(const Given& one, const Other& other) {
+    return one.value == other;
+  }
   bool empty() const requires requires(const Value& one) { one.empty(); }
   { return value.empty(); }
 };

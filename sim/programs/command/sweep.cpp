@@ -75,7 +75,8 @@ class Printout {
 
  private:
   void print_csv(Console& console) const {
-    console.print("{}\n", csv_header({rows_.columns.begin(), rows_.columns.end()}));
+    const std::vector<std::string_view> columns(rows_.columns.begin(), rows_.columns.end());
+    console.print("{}\n", csv_header(columns));
     for (const ResultLine& line : rows_.rows) console.print("{}\n", to_csv(line.cells));
   }
 
