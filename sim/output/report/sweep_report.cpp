@@ -57,10 +57,10 @@ std::vector<Standing> standings_of(const SweepResult& result) {
 }
 
 // A cell of the CSV; null if it is empty.
-JsonValue value_of(const std::string& column, std::string_view text) {
+JsonValue value_of(const std::string& column, std::string_view text, const SourceLocation& place) {
   if (text.empty()) return nullptr;
   const Column* known = find_column(column);
-  return known && known->is_number() ? JsonValue(parse_number(text, {"", column})) : JsonValue(text);
+  return known && known->is_number() ? JsonValue(parse_number(text, place)) : JsonValue(text);
 }
 
 NamedValues without(NamedValues options, const NamedValues& common) {
@@ -84,8 +84,8 @@ JsonValue rows_of(const SweepResult& result, const ScenarioLabels& labels) {
     const ResultRow& row = result.rows[i];
     auto json = JsonValue::object();
     for (std::size_t cell = 0; cell < row.cells.size(); ++cell)
-      if (shown.contains(result.columns[cell]))
-        json[result.columns[cell]] = value_of(result.columns[cell], row.cells[cell]);
+      if (const std::string& column = result.columns[cell]; shown.contains(column))
+        json[column] = value_of(column, row.cells[cell], {result.file, fmt::format("line {}: {}", row.line, column)});
     json["relative_efficiency"] = row.relative_efficiency;
     add_names(json, labels, i);
     add_standing(json, standings[i]);

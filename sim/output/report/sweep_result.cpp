@@ -51,7 +51,7 @@ class Reader {
     row.iteration_s = *number(line, "iteration_s");
     if (row.iteration_s <= 0)
       throw InputError(table_.place_of(line, "iteration_s"), "is " + text(line, "iteration_s"), "a time above 0");
-    row.collectives = std::llround(*number(line, "collectives"));
+    row.collectives = std::llround(std::min(*number(line, "collectives"), 1e18));
     row.efficiency = *number(line, "efficiency");
     row.samples_per_s = number(line, "samples_per_s");
     row.lower_bound_s = number(line, "lower_bound_s");
@@ -72,7 +72,10 @@ class Reader {
   std::optional<double> number(const ResultLine& line, std::string_view column) const {
     const std::string field = text(line, column);
     if (field.empty() && (!has(column) || column_of(column).has(Column::may_be_empty))) return std::nullopt;
-    return parse_number(field, table_.place_of(line, std::string(column)));
+    const double value = parse_number(field, table_.place_of(line, std::string(column)));
+    if (std::abs(value) > most_drawn)
+      throw InputError(table_.place_of(line, std::string(column)), "is " + field, "a number that can be drawn");
+    return value;
   }
 
   // Returns the micro-batches of all replicas. Without the columns `dp` and `micro_batches`, each worker is a replica.

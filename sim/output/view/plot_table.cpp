@@ -116,8 +116,9 @@ void divide(PlotData& data) {
       by = base->second;
     }
     const double value = table.number(*row, options.y) / by / (options.divides() ? 1 : options.scale);
-    if (!std::isfinite(value))
-      throw InputError(table.place_of(*row, options.y), "is divided by 0", "\"over\" with a value above 0");
+    if (!(value <= most_drawn))
+      throw InputError(table.place_of(*row, options.y), "is divided by 0, or too little",
+                       "\"over\" and \"scale\" with a value above 0");
     data.y.push_back(value);
     if (options.error.empty()) continue;
     data.errors.push_back(error_of(data, *row));
@@ -154,7 +155,8 @@ ResultTable plot_table(ResultTable table) {
 
 std::optional<double> as_number(const std::string& text) {
   try {
-    return parse_number(text, {});
+    const double number = parse_number(text, {});
+    return std::abs(number) <= most_drawn ? std::optional(number) : std::nullopt;
   } catch (const InputError&) {
     return std::nullopt;
   }
