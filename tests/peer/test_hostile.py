@@ -182,6 +182,10 @@ class Hostile(unittest.TestCase):
         self.refused("codec", "--codec", "topk", "--elements", str(2**25 + 1), says="33554432")
         self.refused("export", "--profile", "p.csv", "--to", "chakra", "--per-worker", "--workers", "10001", "--out", "t", says=": ")
         self.refused("run", *RUN[1:5], "--strategy", "fsdp2", "--accumulate", "500001", says=": ")
+        self.write("large.csv", CSV.replace("200000", "2000000"))
+        self.refused("run", "--profile", "large.csv", "--cluster", "c.json", "--strategy", "diloco", "--sync-every", "2", "--bucket", "1B", says=": --bucket: ")
+        self.write("prices.json", json.dumps({"gpu_usd": 1, "fabrics": ["c.json"] * 1001}))
+        self.refused("whatif", *RUN[1:], "--target", "exposed<5%", "--cost", "prices.json", says="prices.json: /fabrics: ")
 
     def test_many_constants(self):
         head = "profile,cluster,workers,strategy,group,calibrate,iteration_s\n"
