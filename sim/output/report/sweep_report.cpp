@@ -40,10 +40,10 @@ std::set<std::size_t> ties_of(const SweepResult& result) {
 }
 
 // A cell of the CSV; null if it is empty.
-JsonValue value_of(const std::string& column, std::string_view text) {
+JsonValue value_of(const std::string& column, std::string_view text, const SourceLocation& place) {
   if (text.empty()) return nullptr;
   const Column* known = find_column(column);
-  return known && known->is_number() ? JsonValue(parse_number(text, {"", column})) : JsonValue(text);
+  return known && known->is_number() ? JsonValue(parse_number(text, place)) : JsonValue(text);
 }
 
 JsonValue rows_of(const SweepResult& result, const ScenarioLabels& labels) {
@@ -65,7 +65,7 @@ JsonValue rows_of(const SweepResult& result, const ScenarioLabels& labels) {
     const std::vector<std::string_view> cells = row.line->cells.all();
     for (std::size_t cell = 0; cell < cells.size(); ++cell)
       if (const std::string& column = result.table->columns[cell]; shown.contains(column))
-        json[column] = value_of(column, cells[cell]);
+        json[column] = value_of(column, cells[cell], result.table->place_of(*row.line, column));
     json["relative_efficiency"] = row.relative_efficiency;
     add_names(json, labels, i);
     add_marks(json, row.fits(), ties.contains(i), row.free_memory, result.rule);

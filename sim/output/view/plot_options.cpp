@@ -1,5 +1,7 @@
 #include "sim/output/view/plot_options.hpp"
 
+#include <cmath>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -8,6 +10,7 @@
 #include "sim/base/core/units.hpp"
 #include "sim/output/view/strategy_looks.hpp"
 #include "sim/studies/results/column.hpp"
+#include "sim/studies/results/result_table.hpp"
 
 namespace allreplay {
 
@@ -178,7 +181,9 @@ void read_limits(PlotLimits& limits, const Json& value) {
   if (ends.size() != 2) value.fail("is " + value.dump(), right_limits);
   const auto number = [&](const std::string& text) -> std::optional<double> {
     if (text.empty()) return std::nullopt;
-    return parse_number(text, value.place());
+    const double end = parse_number(text, value.place()), size = std::abs(end);
+    if (size > most_drawn || (size > 0 && size < 1 / most_drawn)) value.fail("is " + value.dump(), right_limits);
+    return end;
   };
   limits = {number(ends[0]), number(ends[1])};
   if (limits.from && limits.to && *limits.from >= *limits.to)

@@ -121,8 +121,9 @@ void divide(PlotData& data) {
       by = base->second;
     }
     const double value = table.number(*row, options.y) / by / (options.divides() ? 1 : options.scale);
-    if (!std::isfinite(value))
-      throw InputError(table.place_of(*row, options.y), "is divided by 0", "\"over\" with a value above 0");
+    if (!(value <= most_drawn))
+      throw InputError(table.place_of(*row, options.y), "is divided by 0, or too little",
+                       "\"over\" and \"scale\" with a value above 0");
     data.y.push_back(value);
     const double divisor = by * (options.divides() ? 1 : options.scale);
     const auto add = [&](std::vector<std::optional<RowError>>& errors, const std::vector<std::string>& columns) {
@@ -163,7 +164,8 @@ ResultTable plot_table(ResultTable table) {
 
 std::optional<double> as_number(const std::string& text) {
   try {
-    return parse_number(text, {});
+    const double number = parse_number(text, {});
+    return std::abs(number) <= most_drawn ? std::optional(number) : std::nullopt;
   } catch (const InputError&) {
     return std::nullopt;
   }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "sim/base/core/name.hpp"
 #include "sim/base/core/text.hpp"
 #include "sim/formats/configs/config_file.hpp"
 #include "sim/inputs/workload/profile_file.hpp"
@@ -176,7 +177,7 @@ class Merge {
         if (given_.takes_value(one.flag)) words.push_back(one.value);
       }
     result_.words.insert(result_.words.begin() + 1, words.begin(), words.end());
-    for (const Part& part : parts_) tell(part);
+    for (Part& part : parts_) tell(part);
     return std::move(result_);
   }
 
@@ -266,10 +267,18 @@ class Merge {
     return setting.value.empty() ? setting.flag : fmt::format("{} {}", setting.flag, shell_word(setting.value));
   }
 
-  void tell(const Part& part) {
+  // Values may be long and of several lines.
+  static void shorten(std::vector<std::string>& texts) {
+    for (std::string& text : texts) text = one_line(text, longest_name);
+  }
+
+  void tell(Part& part) {
+    for (std::vector<std::string>* texts : {&part.config.not_simulated, &part.config.approximated, &part.config.unset})
+      shorten(*texts);
     const auto texts = [](const std::vector<ConfigSetting>& settings) {
       std::vector<std::string> all;
       for (const ConfigSetting& one : settings) all.push_back(text_of(one));
+      shorten(all);
       return all;
     };
     const ConfigFile& config = part.config;
@@ -290,7 +299,7 @@ class Merge {
     if (!config.ignored.empty())
       text += fmt::format("; ignored: {}{}", listed(config.ignored, json ? all : most),
                           json || config.ignored.size() <= most ? "" : " (--json lists them)");
-    context_.console.note(text);
+    context_.console.note_on_success(text);
     context_.console.configs.push_back({{"file", config.file},
                                         {"format", config.format},
                                         {"taken", texts(part.taken)},

@@ -325,11 +325,13 @@ std::vector<KnownSpeed> known_speeds(const EstimateArguments& arguments, const E
   if (const std::string option = "--samples-per-second"; arguments.has(option))
     set(option, speeds_of(arguments[option], option, {1, "samples/s"}, request.batch));
   for (const KnownSpeed& one : known)
-    if (const double mfu = one.samples_per_s() * work.model_flops / peak; mfu > 1)
-      throw InputError(
-          one.place,
-          fmt::format("is {:.0f} % of the peak of {} in {}", 100 * mfu, request.device.name, request.precision),
-          fmt::format("at most {}", one.text(one.value / mfu)));
+    if (one.samples_per_s() * work.model_flops / peak > 1) {
+      const double most = one.value / one.samples_per_s() * (peak / work.model_flops);
+      throw InputError(one.place,
+                       fmt::format("is {:.0f} % of the peak of {} in {}", 100 * (one.value / most), request.device.name,
+                                   request.precision),
+                       fmt::format("at most {}", one.text(most)));
+    }
   if (known.size() > 1 && request.host)
     throw InputError(argument("--host"), "cannot be combined with several speeds, which determine the host's time",
                      "one of the two");

@@ -156,6 +156,7 @@ void run_words(const std::vector<std::string>& given, Context& context) {
     require_known_words(app, words);
     add_model_of_arguments(words, context);
     app.parse(words, context);
+    context.console.tell_held_notes();
   } catch (const InputError& error) {
     throw InputError(configured.located(error));
   }

@@ -183,8 +183,12 @@ FabricPrices read_prices(const Files& files, const std::string& file) {
     sum += *price;
   }
   if (!(sum > 0)) json.fail("prices nothing", "gpu_usd, host_usd, switch_usd or port_usd above 0");
-  if (const auto fabrics = json.find("fabrics"))
+  if (const auto fabrics = json.find("fabrics")) {
     for (const Json& one : fabrics->items()) prices.fabrics.push_back(beside(files, file, one.text()));
+    constexpr std::size_t most = 1000;  // each is replayed
+    if (prices.fabrics.size() > most)
+      fabrics->fail(fmt::format("has {} fabrics", prices.fabrics.size()), fmt::format("at most {}", most));
+  }
   return prices;
 }
 

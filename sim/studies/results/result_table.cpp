@@ -86,7 +86,8 @@ double ResultTable::number(const ResultLine& row, const std::string& column) con
     value = parse_number(written, where);
   } catch (const InputError&) {
   }
-  if (!(value >= 0)) throw InputError(where, fmt::format("is '{}'", written), "a number of at least 0");
+  if (!(value >= 0 && value <= most_drawn))
+    throw InputError(where, fmt::format("is '{}'", written), "a number of at least 0");
   return value;
 }
 

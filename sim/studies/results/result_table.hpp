@@ -39,6 +39,8 @@ struct ResultLine {
   bool fits = true;  ///< its memory_bytes fit into the limit in its options, if there is one
 };
 
+inline constexpr double most_drawn = 1e100;  ///< numbers in pictures; at the end of double's range axes overflow
+
 struct ResultTable {
   std::string file;
   std::vector<std::string> columns;
@@ -48,7 +50,7 @@ struct ResultTable {
   /// The index of a column. Throws InputError if there is none of that name.
   std::size_t place(const std::string& column) const;
   std::string_view text(const ResultLine& row, const std::string& column) const { return row.cells[place(column)]; }
-  /// The cell as a number. Throws InputError unless it is at least 0.
+  /// The cell as a number. Throws InputError unless it is at least 0, and at most most_drawn.
   double number(const ResultLine& row, const std::string& column) const;
   /// The location of a row, or of its cell in `column`, for errors.
   SourceLocation place_of(const ResultLine& row, const std::string& column = "") const;

@@ -50,7 +50,7 @@ class Reader {
     row.iteration_s = *number("iteration_s");
     if (row.iteration_s <= 0)
       throw InputError(place("iteration_s"), fmt::format("is {}", text("iteration_s")), "a time above 0");
-    row.collectives = std::llround(*number("collectives"));
+    row.collectives = std::llround(std::min(*number("collectives"), 1e18));
     row.efficiency = *number("efficiency");
     row.samples_per_s = number("samples_per_s");
     row.lower_bound_s = number("lower_bound_s");
@@ -74,7 +74,10 @@ class Reader {
   std::optional<double> number(std::string_view column) const {
     const std::string_view field = text(column);
     if (field.empty() && (!has(column) || column_of(column).has(Column::may_be_empty))) return std::nullopt;
-    return parse_number(field, place(column));
+    const double value = parse_number(field, place(column));
+    if (std::abs(value) > most_drawn)
+      throw InputError(place(column), fmt::format("is {}", field), "a number that can be drawn");
+    return value;
   }
 
   // Returns the micro-batches of all replicas. Without the columns `dp` and `micro_batches`, each worker is a replica.

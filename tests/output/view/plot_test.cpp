@@ -97,9 +97,9 @@ TEST_CASE("an option of a row is a column of the table") {
   files.add("rows.csv", "options,workers\ngroups=2;stop=0,8\n,8\nstop=1;workers=9,8\n");
   const ResultTable table = plot_table(read_results(files, "rows.csv"));
   CHECK(table.columns == std::vector<std::string>{"options", "workers", "groups", "stop"});
-  CHECK(table.rows[0].cells == Texts({"groups=2;stop=0", "8", "2", "0"}));
-  CHECK(table.rows[1].cells == Texts({"", "8", "", ""}));
-  CHECK(table.rows[2].cells == Texts({"stop=1;workers=9", "8", "", "1"}));  // a column of the file stays
+  CHECK(table.rows[0].cells == Texts(std::vector<std::string>{"groups=2;stop=0", "8", "2", "0"}));
+  CHECK(table.rows[1].cells == Texts(std::vector<std::string>{"", "8", "", ""}));
+  CHECK(table.rows[2].cells == Texts(std::vector<std::string>{"stop=1;workers=9", "8", "", "1"}));  // a column of the file stays
 }
 
 TEST_CASE("a series without an option is not named by it") {
