@@ -29,8 +29,8 @@ struct WhatIfArguments {
   bool json = false;
 };
 
-WhatIfRequest request_of(const WhatIfArguments& arguments) {
-  WhatIfRequest how;
+RecommendRequest request_of(const WhatIfArguments& arguments) {
+  RecommendRequest how;
   how.budget = parse_integer(arguments.budget, 1, 100'000, argument("--budget"));
   how.seed = parse_seed(arguments.seed);
   how.jobs = parse_jobs(arguments.jobs);
@@ -38,7 +38,7 @@ WhatIfRequest request_of(const WhatIfArguments& arguments) {
 }
 
 void ask_and_print(Context& context, const WhatIfArguments& arguments, Farm* farm) {
-  const WhatIfRequest how = request_of(arguments);
+  const RecommendRequest how = request_of(arguments);
   if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
   require_separate(context.files(), {{"--plot", arguments.plot}}, arguments.scenario.files(context.files()));
   Library library(context.inputs);
@@ -105,7 +105,7 @@ void execute(Context& context, const WhatIfArguments& arguments) {
   on_farm(
       context.console,
       [&] {
-        WhatIfRequest how = request_of(arguments);
+        RecommendRequest how = request_of(arguments);
         how.jobs = 1;
         return answer_questions(context.inputs, how);
       },

@@ -2,7 +2,7 @@
 #include <numeric>
 
 #include "sim/plans/schedule/fsdp.hpp"
-#include "sim/studies/search/candidate.hpp"
+#include "sim/studies/search/best.hpp"
 
 namespace allreplay {
 

@@ -10,7 +10,7 @@
 #include "sim/plans/schedule/fsdp.hpp"
 #include "sim/plans/schedule/needs.hpp"
 #include "sim/replay/training/job.hpp"
-#include "sim/studies/search/candidate.hpp"
+#include "sim/studies/search/best.hpp"
 
 using namespace allreplay;
 
