@@ -23,7 +23,7 @@
 #include "sim/studies/experiment/progress.hpp"
 #include "sim/studies/experiment/side_by_side.hpp"
 #include "sim/studies/experiment/sweep.hpp"
-#include "sim/studies/experiment/sweep_rows.hpp"
+#include "sim/studies/experiment/sweep_file.hpp"
 #include "sim/studies/results/scenario_labels.hpp"
 
 namespace allreplay {

@@ -15,7 +15,7 @@
 #include "sim/base/farm/slurm.hpp"
 #include "sim/programs/command/sweep.hpp"
 #include "sim/studies/experiment/progress.hpp"
-#include "sim/studies/experiment/sweep_rows.hpp"
+#include "sim/studies/experiment/sweep_file.hpp"
 
 namespace allreplay {
 

@@ -20,8 +20,8 @@ struct WhatIfArguments {
   bool json = false;
 };
 
-WhatIfRequest request_of(const WhatIfArguments& arguments) {
-  WhatIfRequest how;
+RecommendRequest request_of(const WhatIfArguments& arguments) {
+  RecommendRequest how;
   how.budget = parse_integer(arguments.budget, 1, 100'000, argument("--budget"));
   how.seed = parse_seed(arguments.seed);
   how.jobs = parse_jobs(arguments.jobs);
@@ -29,7 +29,7 @@ WhatIfRequest request_of(const WhatIfArguments& arguments) {
 }
 
 void ask_and_print(Context& context, const WhatIfArguments& arguments, Farm* farm) {
-  const WhatIfRequest how = request_of(arguments);
+  const RecommendRequest how = request_of(arguments);
   require_separate(context.files(), {picture_at("--plot", arguments.plot)}, arguments.scenario.files(context.files()));
   Library library(context.inputs);
   const WhatIf answer = what_if(library, arguments.scenario.request(arguments.strategy), how, farm);
@@ -91,7 +91,7 @@ void execute(Context& context, const WhatIfArguments& arguments) {
       throw InputError(argument(option), "needs a target", "--target 'exposed<5%' in addition");
   if (!arguments.target.empty()) return search_and_print(context, arguments);
   const auto prepare = [&] {
-    WhatIfRequest how = request_of(arguments);
+    RecommendRequest how = request_of(arguments);
     how.jobs = 1;
     return answer_questions(context.inputs, how);
   };

@@ -159,10 +159,7 @@ void read_measurement_csv(std::string_view text, const LogRequest& request, Meas
       throw InputError(place, fmt::format("has {} fields", cells.size()),
                        fmt::format("the {} of the header", header.size()));
     if (operation && cells[*columns.collective] != log.benchmark) continue;
-    if (columns.type && !type.empty() && type != cells[*columns.type])
-      throw InputError(place, fmt::format("is of type {} after rows of {}", cells[*columns.type], type),
-                       "one datatype per file");
-    if (columns.type) type = cells[*columns.type];
+    if (columns.type) require_one_type(type, cells[*columns.type], place);
     const std::string& cell = cells[*columns.time];
     const double seconds = parse_duration(with_unit(cell, time, ""), place);
     const Measurement point{parse_size(with_unit(cells[*columns.size], size, "B"), place),

@@ -110,9 +110,7 @@ class ImbReader {
       ++without_time_;
       return;
     }
-    if (words.size() != table_.columns)
-      throw InputError(place, fmt::format("has {} columns", words.size()),
-                       fmt::format("the {} of the table's header", table_.columns));
+    require_width(words.size(), table_.columns, place);
     if (table_.processes == 0) throw InputError(place, "follows no number of processes", "# #processes = N before it");
     if (table_.processes == 1) return;
     // An all-to-all's size is that of the message to each rank, as in MPI_Alltoall.

@@ -204,6 +204,17 @@ std::vector<std::string_view> last_words(std::string_view line, std::size_t colu
   return words;
 }
 
+void require_width(std::size_t found, std::size_t columns, const SourceLocation& place) {
+  if (found != columns)
+    throw InputError(place, fmt::format("has {} columns", found), fmt::format("the {} of the table's header", columns));
+}
+
+void require_one_type(std::string& known, std::string_view type, const SourceLocation& place) {
+  if (known.empty()) known = type;
+  if (known != type)
+    throw InputError(place, fmt::format("is of type {} after rows of {}", type, known), "one datatype per file");
+}
+
 Bytes parse_log_size(std::string_view word, double scale, const SourceLocation& place) {
   const double bytes = std::round(parse_log_number(word, "size", place) * scale);
   if (!(bytes >= 0 && bytes <= 1e18))

@@ -12,7 +12,6 @@
 
 #include "sim/base/core/named.hpp"
 #include "sim/inputs/cluster/cluster.hpp"
-#include "sim/studies/calibration/bus_factor.hpp"
 #include "sim/studies/calibration/log_text.hpp"
 
 namespace allreplay {
@@ -312,12 +311,8 @@ void read_nccl_tests(std::string_view text, const LogRequest& request, Measureme
     if (const auto found = header_of(words)) header = found;
     if (!header || !looks_like_row(content)) continue;
     const std::vector<std::string_view> row = last_words(content, header->columns, place);
-    if (row.size() != words.size())
-      throw InputError(place, fmt::format("has {} columns", words.size()),
-                       fmt::format("the {} of the table's header", header->columns));
-    if (type.empty()) type = row[2];
-    if (type != row[2])
-      throw InputError(place, fmt::format("is of type {} after rows of {}", row[2], type), "one datatype per file");
+    require_width(words.size(), header->columns, place);
+    require_one_type(type, row[2], place);
     const std::size_t first = header->times[block];
     if (row[first] == "N/A")
       throw InputError(place, fmt::format("has no {} time", blocks[block]),

@@ -110,17 +110,10 @@ void read_osu(std::string_view text, const LogRequest& request, MeasurementLog& 
       if (const std::string_view title = title_in_comment(content); !title.empty())
         set_benchmark(log, title, osu_benchmarks, place);
       if (words.size() > 1 && words[0] == "Size") columns = osu_columns(content.substr(1), request, place);
-      if (words.size() > 1 && words[0] == "Datatype:") {
-        if (!type.empty() && type != words[1])
-          throw InputError(place, fmt::format("is of type {} after rows of {}", words[1], type),
-                           "one datatype per file");
-        type = words[1];
-      }
+      if (words.size() > 1 && words[0] == "Datatype:") require_one_type(type, words[1], place);
     } else if (columns.count > 0 && looks_like_row(content)) {
       std::vector<std::string_view> row = words_of(content);
-      if (row.size() != columns.count)
-        throw InputError(place, fmt::format("has {} columns", row.size()),
-                         fmt::format("the {} of the table's header", columns.count));
+      require_width(row.size(), columns.count, place);
       const std::int64_t workers = take_workers(row[0], place);
       const Measurement point{parse_log_size(row[0], 1, place),
                               parse_log_time(row[columns.time], columns.scale, place)};

@@ -6,7 +6,7 @@
 
 #include "sim/base/core/file.hpp"
 #include "sim/plans/collective/network_change.hpp"
-#include "sim/studies/experiment/sweep_rows.hpp"
+#include "sim/studies/experiment/sweep_file.hpp"
 
 namespace allreplay {
 

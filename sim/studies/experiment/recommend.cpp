@@ -13,7 +13,7 @@
 #include "sim/plans/schedule/pytorch_buckets.hpp"
 #include "sim/replay/training/memory.hpp"
 #include "sim/studies/experiment/doubt.hpp"
-#include "sim/studies/experiment/sweep_rows.hpp"
+#include "sim/studies/experiment/sweep_file.hpp"
 #include "sim/studies/experiment/tuning.hpp"
 #include "sim/studies/experiment/wire_format.hpp"
 #include "sim/studies/results/outcome.hpp"

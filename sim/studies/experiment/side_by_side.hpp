@@ -20,7 +20,6 @@ struct Attempt {
   std::optional<InputError> wrong;
 };
 
-/// How to run them.
 struct SideBySide {
   int jobs = 1;                   ///< number of threads; results do not depend on it
   bool keep_timelines = true;     ///< else outcomes lack what only pictures need

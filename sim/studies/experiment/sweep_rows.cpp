@@ -1,5 +1,3 @@
-#include "sim/studies/experiment/sweep_rows.hpp"
-
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -11,6 +9,7 @@
 #include "sim/replay/training/possible.hpp"
 #include "sim/studies/experiment/over_seeds.hpp"
 #include "sim/studies/experiment/run.hpp"
+#include "sim/studies/experiment/sweep_file.hpp"
 
 namespace allreplay {
 

@@ -12,8 +12,7 @@
 #include "sim/replay/training/memory.hpp"
 #include "sim/replay/training/parallel_setup.hpp"
 #include "sim/replay/training/sharding.hpp"
-#include "sim/studies/experiment/recommend.hpp"
-#include "sim/studies/experiment/sweep_rows.hpp"
+#include "sim/studies/experiment/sweep_file.hpp"
 #include "sim/studies/experiment/tuning.hpp"
 #include "sim/studies/experiment/what_if_questions.hpp"
 #include "sim/studies/experiment/wire_format.hpp"
@@ -23,8 +22,6 @@ namespace allreplay {
 namespace {
 
 constexpr std::size_t most_combined = 6;  // changes that are combined, in pairs and triples
-
-RecommendRequest advice_wanted(const WhatIfRequest& how) { return {how.budget, how.seed, how.jobs}; }
 
 // The kind of work that another process of a farm does.
 enum class FarmWork : std::uint8_t { Run, Advice };
@@ -40,7 +37,7 @@ class WhatIfSearch {
   using OptionalRows = std::vector<std::optional<WhatIfRow>>;  // none: not possible
 
  public:
-  WhatIfSearch(Library& library, const WhatIfRequest& how, Farm* farm) : library_(library), how_(how), farm_(farm) {}
+  WhatIfSearch(Library& library, const RecommendRequest& how, Farm* farm) : library_(library), how_(how), farm_(farm) {}
 
   WhatIf answer(Request request) {
     base_ = std::move(request);
@@ -166,7 +163,7 @@ class WhatIfSearch {
     const Batch one_at_a_time{1, farm_};  // the trials of one scenario already run in parallel
     one_at_a_time.run(
         {.count = requests.size(),
-         .here = [&](std::size_t i) { answers[i] = advise(scenarios[i], advice_wanted(how_)); },
+         .here = [&](std::size_t i) { answers[i] = advise(scenarios[i], how_); },
          .asked = [&](std::size_t i) { return job_of(FarmWork::Advice, requests[i], scenarios[i]); },
          .take = [&](std::size_t i, const std::string& bytes) { answers[i] = unpacked_advice(scenarios[i], bytes); }});
     return answers;
@@ -278,7 +275,7 @@ class WhatIfSearch {
   }
 
   Library& library_;
-  const WhatIfRequest& how_;
+  const RecommendRequest& how_;
   Farm* farm_;
   Request base_;
   WhatIf result_;
@@ -300,12 +297,12 @@ Outcome run_with_usual_strategy(Library& library, Request& request) {
   return run(std::move(scenario));
 }
 
-WhatIf what_if(Library& library, Request request, const WhatIfRequest& how, Farm* farm) {
+WhatIf what_if(Library& library, Request request, const RecommendRequest& how, Farm* farm) {
   return WhatIfSearch(library, how, farm).answer(std::move(request));
 }
 
-Farm::Answer answer_questions(const Inputs& inputs, const WhatIfRequest& how) {
-  return [wanted = advice_wanted(how), library = std::make_shared<Library>(inputs)](const std::string& work) {
+Farm::Answer answer_questions(const Inputs& inputs, const RecommendRequest& how) {
+  return [wanted = how, library = std::make_shared<Library>(inputs)](const std::string& work) {
     Unpacker unpacker(work);
     const auto asked = unpacker.take<FarmWork>();
     const Scenario scenario = library->resolve(unpack_request(unpacker));

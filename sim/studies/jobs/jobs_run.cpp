@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "sim/studies/experiment/progress.hpp"
-#include "sim/studies/jobs/balance.hpp"
+#include "sim/studies/jobs/seated_job.hpp"
 
 namespace allreplay {
 

@@ -15,7 +15,7 @@
 #include "sim/base/core/text.hpp"
 #include "sim/replay/training/possible.hpp"
 #include "sim/studies/experiment/cluster_words.hpp"
-#include "sim/studies/experiment/sweep_rows.hpp"
+#include "sim/studies/experiment/sweep_file.hpp"
 
 namespace allreplay {
 

@@ -9,7 +9,6 @@
 
 #include "sim/inputs/cluster/make_topology.hpp"
 #include "sim/inputs/cluster/placement.hpp"
-#include "sim/studies/jobs/balance.hpp"
 #include "sim/studies/search/plan_of.hpp"
 
 namespace allreplay {

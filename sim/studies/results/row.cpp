@@ -9,7 +9,7 @@
 #include "sim/base/core/named.hpp"
 #include "sim/base/core/statistics.hpp"
 #include "sim/replay/training/job.hpp"
-#include "sim/studies/search/candidate.hpp"
+#include "sim/studies/search/best.hpp"
 
 namespace allreplay {
 

@@ -14,7 +14,6 @@
 #include "sim/replay/training/memory.hpp"
 #include "sim/replay/training/sharding.hpp"
 #include "sim/replay/training/unroll.hpp"
-#include "sim/studies/search/candidate.hpp"
 
 namespace allreplay {
 

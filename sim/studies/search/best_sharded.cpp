@@ -3,7 +3,7 @@
 
 #include "sim/plans/schedule/planners.hpp"
 #include "sim/plans/schedule/units.hpp"
-#include "sim/studies/search/candidate.hpp"
+#include "sim/studies/search/best.hpp"
 
 namespace allreplay {
 

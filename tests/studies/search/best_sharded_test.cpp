@@ -11,7 +11,7 @@
 #include "sim/plans/schedule/planners.hpp"
 #include "sim/plans/schedule/units.hpp"
 #include "sim/replay/training/job.hpp"
-#include "sim/studies/search/candidate.hpp"
+#include "sim/studies/search/best.hpp"
 
 using namespace allreplay;
 
