@@ -253,7 +253,7 @@ void WorkersColumn::choose(const LogRequest& request, MeasurementLog& log) const
   std::set<std::int64_t> known;
   for (const auto& [workers, row] : rows_) known.insert(workers);
   if (known.empty()) return;
-  if (request.workers == 0 && known.size() > 1)
+  if (request.workers.value == 0 && known.size() > 1)
     throw InputError({log.file, ""}, fmt::format("was taken with {} workers", fmt::join(known, ", ")),
                      "choose one with --workers");
   log.workers = request.workers > 0 ? request.workers.value : *known.begin();

@@ -229,13 +229,13 @@ void set_workers(MeasurementLog& log, const RankList& ranks, const BusFactor& fa
   const bool listed = log.workers > 0;
   const bool contradicted = !ranks.has_several_groups() && !fits(log, factor, log.workers);
   if (listed && !ranks.is_incomplete() && !contradicted) return;
-  if (ranks.has_several_groups() && request.workers == 0)
+  if (ranks.has_several_groups() && request.workers.value == 0)
     throw InputError({log.file, ""}, "lists only some of its ranks, of several groups",
                      "--workers with the number of a group");
   log.per_host = 0;
   log.workers = request.workers > 0 ? request.workers.value : ranks.size_by_number();
   std::string why;
-  if (request.workers == 0 && (log.workers == 0 || !fits(log, factor, log.workers)))
+  if (request.workers.value == 0 && (log.workers == 0 || !fits(log, factor, log.workers)))
     if (const auto found = factor.workers(nccl_test_named(log.benchmark))) {
       log.workers = *found;
       why = ", as busbw / algbw says";
