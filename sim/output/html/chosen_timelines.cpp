@@ -45,9 +45,9 @@ class Simulator {
   std::optional<Scenario> in_sweep(const ResultRow& row) {
     for (const Request& request : sweep_.requests) {
       if ((request.plan.empty() && request.strategy != row.strategy) ||
-          request.workers.value_or(row.workers) != row.workers)
+          request.workers.value.value_or(row.workers) != row.workers)
         continue;
-      if (std::filesystem::path(request.profile).stem() != std::filesystem::path(row.profile + ".json").stem())
+      if (std::filesystem::path(request.profile.value).stem() != std::filesystem::path(row.profile + ".json").stem())
         continue;
       Scenario scenario = library_.resolve(request);
       if (is_of(row, identity(scenario))) return scenario;

@@ -32,19 +32,15 @@ LogRequest log_request(const CalibrateArguments& arguments, std::size_t log) {
                      fmt::format("{} for {}", counted(std::ssize(arguments.workers), "number"),
                                  counted(std::ssize(arguments.files), "log")),
                      "once for each log; or not at all, if every log says it");
-  LogRequest request{.format = arguments.format,
-                     .time = arguments.time,
-                     .place_of_format = argument("--format"),
-                     .place_of_time = argument("--time"),
-                     .place_of_workers = argument("--workers"),
-                     .place_of_operation = argument("--collective")};
+  LogRequest request{.format = {arguments.format, argument("--format")}, .time = {arguments.time, argument("--time")}};
   if (!arguments.collective.empty()) {
     const Algorithm& algorithm = find_algorithm(arguments.collective, argument("--collective"));
-    request.operation = algorithm.operation;
+    request.operation = {algorithm.operation, argument("--collective")};
     if (!algorithm.coefficients) request.alternatives = {CollectiveOp::ReduceScatter, CollectiveOp::AllGather};  // nccl
   }
   if (!arguments.workers.empty())
-    request.workers = parse_integer(arguments.workers[log], 2, most_workers, argument("--workers"));
+    request.workers = {parse_integer(arguments.workers[log], 2, most_workers, argument("--workers")),
+                       argument("--workers")};
   return request;
 }
 

@@ -69,7 +69,8 @@ struct Candidates {
 using Choices = std::vector<Requests::Choice>;
 
 // A choice for each word; without words, one that leaves the request as it is.
-Choices choices_of(const std::vector<std::string>& words, std::string Request::*word) {
+template <class Word>
+Choices choices_of(const std::vector<std::string>& words, Word Request::*word) {
   Choices choices;
   for (const std::string& one : words) choices.emplace_back([=](Request& request) { request.*word = one; });
   if (choices.empty()) choices.emplace_back([](Request&) {});
@@ -96,7 +97,7 @@ std::vector<Requests::Branch> ways_of(const Files& files, const CompareArguments
   for (const std::string& name : all ? names_of_all_strategies() : names)
     ways.push_back({[name, all](Request& request) {
                       request.strategy = name;
-                      if (!all) request.place_of_strategy = argument("--strategies");
+                      if (!all) request.strategy.place = argument("--strategies");
                     },
                     options});
   for (const std::string& plan : arguments.plans)
@@ -139,13 +140,13 @@ Requests requests_of(const Files& files, const CompareArguments& arguments) {
 
 // Resolves a request; returns nothing if its number of workers is impossible, and records that for a warning.
 std::optional<Scenario> resolve_size(Library& library, const Request& request, Candidates& candidates) {
-  const auto is_known = [&](const auto& one) { return one.first == request.workers; };
+  const auto is_known = [&](const auto& one) { return one.first == request.workers.value; };
   if (std::any_of(candidates.impossible.begin(), candidates.impossible.end(), is_known)) return std::nullopt;
   try {
     return library.resolve(request);
   } catch (const InputError& error) {
-    if (!request.workers || error.place().path != argument("--workers").path) throw;
-    candidates.impossible.emplace_back(*request.workers, error);
+    if (!request.workers.value || error.place().path != argument("--workers").path) throw;
+    candidates.impossible.emplace_back(*request.workers.value, error);
     return std::nullopt;
   }
 }

@@ -82,7 +82,7 @@ void execute(Context& context, const ExportArguments& arguments) {
   std::optional<Plan> plan;
   if (!arguments.planned()) {
     scenario.profile = library.profile(request);
-    scenario.workers = request.workers.value_or(1);
+    scenario.workers = request.workers.value.value_or(1);
   } else {
     scenario = library.resolve(request);
     refuse_pipelines(scenario, "export", "plan --json, which run --plan replays");

@@ -55,23 +55,20 @@ void judge_log(Context& context, const JudgeArguments& arguments) {
                                    {&arguments.scenario.profile, "--profile"},
                                    {&arguments.scenario.model, "--model"}})
     if (!text->empty()) throw InputError(argument(flag), "does not change the time of a collective", "leave it out");
-  LogRequest wanted{.format = arguments.format,
-                    .time = arguments.time,
-                    .place_of_format = argument("--format"),
-                    .place_of_time = argument("--time"),
-                    .place_of_workers = argument("--workers"),
-                    .place_of_operation = argument("--operation")};
-  if (!arguments.operation.empty()) wanted.operation = parse_operation(arguments.operation);
   const Request request = arguments.scenario.request("");
-  wanted.workers = request.workers.value_or(0);
+  LogRequest wanted{.format = {arguments.format, argument("--format")},
+                    .time = {arguments.time, argument("--time")},
+                    .workers = {request.workers.value.value_or(0), argument("--workers")}};
+  if (!arguments.operation.empty()) wanted.operation = {parse_operation(arguments.operation), argument("--operation")};
   const std::string text = context.files().read(arguments.file);
   Library library(context.inputs);
   MeasurementLog log = read_measurements(text, arguments.file, wanted);
-  if (!log.operation) log.operation = wanted.operation;
-  if (wanted.operation && log.operation != wanted.operation)
-    throw InputError(wanted.place_of_operation,
-                     fmt::format("is {}, but the log is of {} ({})", to_string(*wanted.operation),
-                                 to_string(*log.operation), log.benchmark),
+  const std::optional<CollectiveOp>& operation = wanted.operation;
+  if (!log.operation) log.operation = operation;
+  if (operation && log.operation != operation)
+    throw InputError(wanted.operation.place,
+                     fmt::format("is {}, but the log is of {} ({})", to_string(*operation), to_string(*log.operation),
+                                 log.benchmark),
                      "leave it out");
   const LogJudgement judgement = judge(library, request, std::move(log));
   for (const std::string& warning : judgement.log.notes) context.console.warn(warning);

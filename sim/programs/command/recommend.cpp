@@ -55,7 +55,7 @@ void add_size(RecommendTask& task, Library& library, const RecommendArguments& a
   std::vector<Request> asked_for;
   for (const std::string& name : chosen_strategies(arguments)) {
     Request asked = one.request(name);
-    asked.place_of_strategy = argument("--strategies");
+    asked.strategy.place = argument("--strategies");
     Scenario scenario = library.resolve(asked);
     refuse_pipelines(scenario, "recommend of a profile", "recommend --model NAME, or compare, which takes lists");
     options.drop_others(library, asked, scenario);

@@ -132,30 +132,26 @@ void require_model(const ScenarioArguments& arguments) {
 }  // namespace
 
 Request ScenarioArguments::request(const std::string& strategy, const std::string& plan) const {
-  Request request;
-  request.plan = plan;
-  request.profile = profile;
-  request.model = model;
-  request.device = device;
-  request.tokens = tokens;
-  request.sequence_parallel = sequence_parallel;
   require_model(*this);
-  request.cluster = cluster;
-  request.cluster_words = words_of_cluster(cluster_words);
-  request.strategy = strategy;
-  request.collective = collective;
-  request.fidelity = fidelity;
-  request.codec = codec;
-  request.reuse = !no_reuse;
-  if (!workers.empty()) request.workers = one_number_of_workers(workers);
+  Request request{.profile = {profile, argument("--profile")},
+                  .model = model,
+                  .device = device,
+                  .tokens = tokens,
+                  .sequence_parallel = sequence_parallel,
+                  .cluster = cluster,
+                  .cluster_words = words_of_cluster(cluster_words),
+                  .collective = {collective, argument("--collective")},
+                  .fidelity = {fidelity, argument("--fidelity")},
+                  .codec = {codec, argument("--codec")},
+                  .strategy = {strategy, argument("--strategy")},
+                  .plan = plan,
+                  .seeds = seeds_in(seeds),
+                  .changes = changes_of(changes),
+                  .reuse = !no_reuse};
+  request.forward_ratio.place = argument("--forward-ratio");
   if (!forward_ratio.empty()) request.forward_ratio = parse_number(forward_ratio, argument("--forward-ratio"));
-  request.place_of_profile = argument("--profile");
-  request.place_of_ratio = argument("--forward-ratio");
-  request.place_of_workers = argument("--workers");
-  request.place_of_strategy = argument("--strategy");
-  request.place_of_collective = argument("--collective");
-  request.place_of_fidelity = argument("--fidelity");
-  request.place_of_codec = argument("--codec");
+  request.workers.place = argument("--workers");
+  if (!workers.empty()) request.workers = one_number_of_workers(workers);
   for (const std::string& option : options) {
     const bool flag = option.starts_with("--");  // --bucket-cap=10MiB, given as a flag
     const std::size_t equals = option.find('=');
@@ -170,8 +166,6 @@ Request ScenarioArguments::request(const std::string& strategy, const std::strin
       request.options.push_back({one.option, std::move(value), argument(one.flag)});
   if (!flag("--micro-batches").empty() && !flag("--accumulate").empty())
     throw InputError(argument("--micro-batches"), "is the same option as --accumulate", "one of them");
-  request.seeds = seeds_in(seeds);
-  request.changes = changes_of(changes);
   return request;
 }
 

@@ -237,12 +237,9 @@ void execute(Context& context, const SweepArguments& arguments) {
 int SweepArguments::thread_count() const { return parse_jobs(threads); }
 
 AskedSweep SweepArguments::asked(const Inputs& inputs) const {
-  const SweepOverrides instead{.collective = collective,
-                               .fidelity = fidelity,
-                               .codec = codec,
-                               .place_of_collective = argument("--collective"),
-                               .place_of_fidelity = argument("--fidelity"),
-                               .place_of_codec = argument("--codec"),
+  const SweepOverrides instead{.collective = {collective, argument("--collective")},
+                               .fidelity = {fidelity, argument("--fidelity")},
+                               .codec = {codec, argument("--codec")},
                                .reuse = !no_reuse,
                                .seeds = seeds_in(seeds),
                                .changes = changes_of(changes)};

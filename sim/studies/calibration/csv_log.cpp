@@ -64,7 +64,7 @@ Columns columns_of(const std::vector<std::string>& header, const LogRequest& req
   for (std::size_t i = 0; i < header.size(); ++i) {
     const Title title = title_of(header[i]);
     if (is_time(title)) times.push_back(header[i]);
-    if (request.time.empty() ? is_time(title) : header[i] == request.time) columns.time = i;
+    if (request.time.empty() ? is_time(title) : header[i] == request.time.value) columns.time = i;
     if (is_size(title)) {
       if (columns.size) throw InputError(place, "has two size columns", "one, such as bytes");
       columns.size = i;
@@ -79,8 +79,8 @@ Columns columns_of(const std::vector<std::string>& header, const LogRequest& req
   }
   if (!columns.size) throw InputError(place, "has no size column", "a header such as bytes,time_us");
   if (!request.time.empty() && !columns.time)
-    throw InputError(request.place_of_time, fmt::format("there is no column '{}'", request.time),
-                     suggest(request.time, header));
+    throw InputError(request.time.place, fmt::format("there is no column '{}'", request.time.value),
+                     suggest(request.time.value, header));
   if (!columns.time) throw InputError(place, "has no time column", "a header such as bytes,time_us");
   if (request.time.empty() && times.size() > 1)
     throw InputError(place, fmt::format("has several times: {}", fmt::join(times, ", ")), "choose one with --time");
@@ -108,8 +108,8 @@ std::optional<CollectiveOp> chosen(const std::vector<CsvRow>& rows, const Column
     }
   if (known.empty()) return std::nullopt;
   auto found = known.begin();
-  if (request.operation && known.contains(*request.operation)) found = known.find(*request.operation);
-  if (known.size() > 1 && (!request.operation || found->first != *request.operation)) {
+  if (request.operation.value && known.contains(*request.operation.value)) found = known.find(*request.operation.value);
+  if (known.size() > 1 && found->first != request.operation.value) {
     std::vector<std::string_view> names;
     for (const auto& [operation, name] : known) names.push_back(name);
     throw InputError({log.file, ""}, fmt::format("has rows of several collectives: {}", fmt::join(names, ", ")),

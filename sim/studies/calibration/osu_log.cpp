@@ -57,7 +57,7 @@ std::vector<std::string> titles(std::string_view header) {
 
 OsuColumns osu_columns(std::string_view header, const LogRequest& request, const SourceLocation& place) {
   const std::vector<std::string> names = titles(header);
-  const std::string wanted = request.time.empty() ? "avg" : lower(request.time);
+  const std::string wanted = request.time.empty() ? "avg" : lower(request.time.value);
   for (std::size_t i = 1; i < names.size(); ++i) {
     const std::string name = lower(names[i]);
     if (!name.starts_with(wanted + " lat")) continue;
@@ -67,7 +67,7 @@ OsuColumns osu_columns(std::string_view header, const LogRequest& request, const
         return {names.size(), i, unit.seconds};
     throw InputError(place, fmt::format("'{}' has no known unit", names[i]), "us, ms or s");
   }
-  throw InputError(request.time.empty() ? place : request.place_of_time,
+  throw InputError(request.time.empty() ? place : request.time.place,
                    fmt::format("there is no '{}' latency among the columns {}", wanted,
                                fmt::join(names.begin() + 1, names.end(), ", ")),
                    "avg, min or max, as osu_allreduce -f prints them");
@@ -130,7 +130,7 @@ void read_osu(std::string_view text, const LogRequest& request, MeasurementLog& 
         log.points.push_back(point);
     }
   }
-  log.time = request.time.empty() ? "avg" : lower(request.time);
+  log.time = request.time.empty() ? "avg" : lower(request.time.value);
   tagged.choose(request, log);
 }
 

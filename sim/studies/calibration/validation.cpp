@@ -23,9 +23,9 @@ void require_all_possible(const MeasuredFile& measured, Library& library) {
     const Scenario scenario = scenario_of(point, {}, library);
     require_possible(scenario);
     if (measured.quantity == Quantity::CollectiveTime && scenario.workers < 2)
-      throw InputError(point.request.place_of_workers, "a collective of one worker sends nothing", "2 or more");
+      throw InputError(point.request.workers.place, "a collective of one worker sends nothing", "2 or more");
     if (measured.quantity == Quantity::Throughput && !scenario.profile->batch_size)
-      throw InputError(point.request.place_of_profile, fmt::format("{} has no batch size", scenario.profile->name),
+      throw InputError(point.request.profile.place, fmt::format("{} has no batch size", scenario.profile->name),
                        "a profile with batch_size, or a measured iteration_s");
   }
 }

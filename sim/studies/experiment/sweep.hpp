@@ -26,10 +26,7 @@ struct Sweep {
 
 /// Values from the command line that replace the file's lists; "" or empty: the file's.
 struct SweepOverrides {
-  std::string collective;
-  std::string fidelity;
-  std::string codec;
-  SourceLocation place_of_collective, place_of_fidelity, place_of_codec;
+  Given<std::string> collective, fidelity, codec;
   bool reuse = true;  ///< see Request::reuse
   std::vector<std::uint64_t> seeds{};
   std::vector<ChangeText> changes{};  ///< to the profile and cluster of every row

@@ -71,12 +71,10 @@ std::vector<Text> unpack_texts(Unpacker& unpacker) {
   return texts;
 }
 
-constexpr std::string Request::*words_of_request[] = {
-    &Request::profile,  &Request::cluster, &Request::collective, &Request::fidelity, &Request::codec,
-    &Request::strategy, &Request::plan,    &Request::model,      &Request::device,   &Request::tokens};
-constexpr SourceLocation Request::*places_of_request[] = {
-    &Request::place_of_profile,    &Request::place_of_ratio,    &Request::place_of_workers, &Request::place_of_strategy,
-    &Request::place_of_collective, &Request::place_of_fidelity, &Request::place_of_codec};
+constexpr Given<std::string> Request::*placed_words[] = {&Request::profile, &Request::collective, &Request::fidelity,
+                                                         &Request::codec,   &Request::strategy,   &Request::plan};
+constexpr std::string Request::*words_of_request[] = {&Request::cluster, &Request::model, &Request::device,
+                                                      &Request::tokens};
 
 // Packs a cell: the index of its type, then its value.
 void pack(Packer& packer, const Cell& cell) {
@@ -146,9 +144,11 @@ SimulatedRow unpack_swept(Unpacker& unpacker, std::span<const std::string_view> 
 }
 
 void pack(Packer& packer, const Request& request) {
+  for (const auto word : placed_words) pack(packer.add_text((request.*word).value), (request.*word).place);
   for (const auto word : words_of_request) packer.add_text(request.*word);
-  for (const auto place : places_of_request) pack(packer, request.*place);
-  packer.add(request.forward_ratio).add(request.workers).add(request.reuse).add(request.sequence_parallel);
+  pack(packer.add(request.forward_ratio.value), request.forward_ratio.place);
+  pack(packer.add(request.workers.value), request.workers.place);
+  packer.add(request.reuse).add(request.sequence_parallel);
   pack_texts(packer, request.options);
   pack_texts(packer, request.changes);
   pack_texts(packer, request.cluster_words);
@@ -156,10 +156,15 @@ void pack(Packer& packer, const Request& request) {
 
 Request unpack_request(Unpacker& unpacker) {
   Request request;
+  for (const auto word : placed_words) {
+    request.*word = unpacker.take_text();
+    (request.*word).place = unpack_place(unpacker);
+  }
   for (const auto word : words_of_request) request.*word = unpacker.take_text();
-  for (const auto place : places_of_request) request.*place = unpack_place(unpacker);
   request.forward_ratio = unpacker.take<std::optional<double>>();
+  request.forward_ratio.place = unpack_place(unpacker);
   request.workers = unpacker.take<std::optional<std::int64_t>>();
+  request.workers.place = unpack_place(unpacker);
   request.reuse = unpacker.take<bool>();
   request.sequence_parallel = unpacker.take<bool>();
   request.options = unpack_texts<OptionText>(unpacker);

@@ -32,7 +32,7 @@ GoodputJob goodput_job(Library& library, const Request& request, const Outcome& 
     Request fewer = request;
     fewer.workers = std::min(some_nodes * on_each, workers);
     const double iteration_s = run(library.resolve(fewer)).result.metrics.iteration_s;
-    return one->second = static_cast<double>(*fewer.workers) / iteration_s / throughput;
+    return one->second = static_cast<double>(*fewer.workers.value) / iteration_s / throughput;
   };
   return {nodes, metrics.iteration_s, metrics.samples_per_s, relative};
 }
