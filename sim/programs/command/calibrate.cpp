@@ -240,11 +240,10 @@ void add_calibrate(CommandLine& app) {
       .add_option("FILE", arguments.files, values::file,
                   "a log; several, with different numbers of workers, give the two levels of a cluster")
       .required();
-  command
-      .add_option("-n,--workers", arguments.workers, values::number,
-                  "number of workers of the log (what the log says); once for each log; selects the rows of a log that "
-                  "has several")
-      .allow_extra_args(false);
+  command.add_option(
+      "-n,--workers", arguments.workers, values::number,
+      "number of workers of the log (what the log says); once for each log; selects the rows of a log that "
+      "has several");
   command.add_option(
       "--node", arguments.node, values::number,
       "workers of a node (for one log, as many as it names on a host; for several, those of the smallest)");
@@ -266,11 +265,9 @@ void add_calibrate(CommandLine& app) {
                      "the part of b that is reduction, such as \"0.1 ns/B\" (0)");
   command.add_option("--line-rate", arguments.line_rate, {"RATE"},
                      "of a link, such as \"10 Gbit/s\": warn if the fit exceeds it");
-  command
-      .add_option(
-          "-o,--option", arguments.options, {"KEY=VALUE", "options"},
-          fmt::format("key=value, options that the algorithm's constants depend on: {}", fmt::join(constants(), ", ")))
-      .allow_extra_args(false);
+  command.add_option(
+      "-o,--option", arguments.options, {"KEY=VALUE", "options"},
+      fmt::format("key=value, options that the algorithm's constants depend on: {}", fmt::join(constants(), ", ")));
   command.add_flag("--table", arguments.table,
                    "use a table of several lines instead of one line, for --cluster-out and busbw");
   Option& out =

@@ -177,10 +177,8 @@ void add_collective(CommandLine& app) {
   add_seeds_option(command, arguments.seeds);
   add_change_options(command, arguments.changes, {Changed::Network});
   command.add_option("--bytes", arguments.bytes, values::size, "sizes, or FROM:TO:xFACTOR (8B:1GiB:x2)").several();
-  command
-      .add_option("-o,--option", arguments.options, {"KEY=VALUE", "options"},
-                  "key=value, any number of times; see `allreplay list options`")
-      .allow_extra_args(false);
+  command.add_option("-o,--option", arguments.options, {"KEY=VALUE", "options"},
+                     "key=value, any number of times; see `allreplay list options`");
   Option& json = command.add_flag("--json", arguments.json, "print a JSON array");
   Option& csv = command.add_flag("--csv", arguments.csv, "print CSV").excludes(json);
   command

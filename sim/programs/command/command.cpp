@@ -64,10 +64,8 @@ constexpr std::int64_t most_jobs = 1024;
 }  // namespace
 
 void add_jobs_option(Command& command, std::string& jobs, std::string_view what) {
-  command
-      .add_option("-j,--jobs", jobs, values::number,
-                  fmt::format("number of {} at a time, at most {}; results do not depend on it", what, most_jobs))
-      .capture_default_str();
+  command.add_option("-j,--jobs", jobs, values::number,
+                     fmt::format("number of {} at a time, at most {}; results do not depend on it", what, most_jobs));
 }
 
 int parse_jobs(const std::string& text) {
@@ -170,27 +168,22 @@ WinningRule WinningArguments::rule() const {
 
 void add_doubt_option(Command& command, WinningArguments& arguments) {
   arguments.doubt = "0.5";
-  command
-      .add_option(
-          "--doubt", arguments.doubt, {"SHARE|none"},
-          "part of the bandwidth between nodes with which the winner, what ties with it and the best of another "
-          "kind are replayed; of ties what loses least there wins, and the verdict says if another one does")
-      .capture_default_str();
+  command.add_option(
+      "--doubt", arguments.doubt, {"SHARE|none"},
+      "part of the bandwidth between nodes with which the winner, what ties with it and the best of another "
+      "kind are replayed; of ties what loses least there wins, and the verdict says if another one does");
 }
 
 void add_winning_options(Command& command, WinningArguments& arguments) {
-  command
-      .add_option("--tie", arguments.tie, {"SHARE"},
-                  "rows within this share of the fastest tie, and the simplest to run wins: what runs now, then a "
-                  "framework's default, then the fewest options changed; if less than 20 % of the memory is free, "
-                  "memory decides first")
-      .capture_default_str();
+  command.add_option("--tie", arguments.tie, {"SHARE"},
+                     "rows within this share of the fastest tie, and the simplest to run wins: what runs now, then a "
+                     "framework's default, then the fewest options changed; if less than 20 % of the memory is free, "
+                     "memory decides first");
   command.add_option("--now", arguments.now, values::strategy, "the strategy that you run now, which wins ties");
-  command
-      .add_option("--headroom", arguments.headroom, {"SHARE"},
-                  "the share of a worker's memory that the winner leaves free, for what is not simulated: fragments of "
-                  "the allocator, buffers of NCCL and cuBLAS, temporary tensors")
-      .capture_default_str();
+  command.add_option(
+      "--headroom", arguments.headroom, {"SHARE"},
+      "the share of a worker's memory that the winner leaves free, for what is not simulated: fragments of "
+      "the allocator, buffers of NCCL and cuBLAS, temporary tensors");
 }
 
 void add_strategy_or_plan(Command& command, std::string& strategy, std::string& plan) {

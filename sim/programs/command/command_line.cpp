@@ -36,7 +36,7 @@ std::string Option::help_in_one_line() const {
 
 std::string Option::default_text() const {
   const auto* text = std::get_if<std::string*>(&target);
-  return shows_default && text ? **text : "";
+  return text ? **text : "";
 }
 
 Option& Command::add_option(const std::string& names, std::string& target, const OptionValue& value,
@@ -99,8 +99,7 @@ void add_to(CLI::App& app, const Command& own, const std::vector<std::string>& w
   for (const Option& option : own.options)
     if (CLI::Option* one = parsed(command, option)) {
       known[&option] = one;
-      if (option.extra_args) one->allow_extra_args(*option.extra_args);
-      if (option.shows_default) one->capture_default_str();
+      if (!option.is_positional() && !option.takes_several_words) one->allow_extra_args(false);
       if (!option.implied_value.empty()) one->expected(0, 1)->default_str(option.implied_value);
     }
   for (const auto& [option, one] : known) {

@@ -63,19 +63,18 @@ struct Option {
   std::string help;   ///< one line; if it ends with a colon, the annotated values follow
   std::variant<std::monostate, std::string*, std::vector<std::string>*, bool*> target = {};  ///< none: --help
   OptionValue value = {};
-  bool is_required = false, shows_default = false;
-  bool is_list = false;                 ///< takes a comma-separated list, as help says
-  std::optional<bool> extra_args = {};  ///< none: CLI11's default
-  std::string implied_value = {};       ///< its value if none follows; "": a value is required
-  std::string heading = {};             ///< in help; "": "Options"
+  bool is_required = false;
+  bool is_list = false;              ///< takes a comma-separated list, as help says
+  bool takes_several_words = false;  ///< "--merge a b"
+  std::string implied_value = {};    ///< its value if none follows; "": a value is required
+  std::string heading = {};          ///< in help; "": "Options"
   std::vector<const Option*> needed = {}, excluded = {}, alternatives = {};  ///< an alternative makes it not required
 
   Option& takes(const OptionValue& kind) { return value = kind, *this; }
   Option& required(bool whether = true) { return is_required = whether, *this; }
-  Option& several() { return is_list = true, allow_extra_args(false); }
-  Option& allow_extra_args(bool whether) { return extra_args = whether, *this; }
+  Option& several() { return is_list = true, *this; }
+  Option& allow_extra_args() { return takes_several_words = true, *this; }
   Option& implied(const std::string& text) { return implied_value = text, *this; }
-  Option& capture_default_str() { return shows_default = true, *this; }
   Option& needs(const Option& other) { return needed.push_back(&other), *this; }
   Option& excludes(const Option& other) { return excluded.push_back(&other), *this; }
   Option& unless(const Option& other) { return alternatives.push_back(&other), *this; }
@@ -89,7 +88,7 @@ struct Option {
   std::string value_name() const { return std::string(value.name) + (is_list ? ",..." : ""); }
   std::string full_help() const { return help + (is_list ? "; several: a,b" : ""); }
   std::string help_in_one_line() const;  ///< full_help(), followed by the names of the annotated values
-  std::string default_text() const;      ///< "" if it has none
+  std::string default_text() const;      ///< the value at first; "" if it has none
 };
 
 struct Command {

@@ -325,8 +325,7 @@ void add_compare(CommandLine& app) {
   add_seeds_option(command, arguments.scenario.seeds);
   command.add_option("-s,--strategy,--strategies", arguments.strategies, values::strategies,
                      "a,b,c, or all (all, unless --plan is given)");
-  command.add_option("--plan", arguments.plans, values::file, "a plan from a file; any number of times")
-      .allow_extra_args(false);
+  command.add_option("--plan", arguments.plans, values::file, "a plan from a file; any number of times");
   add_jobs_option(command, arguments.jobs, "scenarios");
   Option& json = command.add_flag("--json", arguments.json, "print a JSON array, in the order given");
   command.add_flag("--csv", arguments.csv, "print CSV, in the order given").excludes(json);

@@ -358,11 +358,9 @@ void add_model_of_arguments(const std::vector<std::string>& words, Context& cont
 }
 
 void add_config_option(Command& command, std::vector<std::string>& files) {
-  command
-      .add_option("--config", files, values::file,
-                  "your own configuration, whose settings the other flags override: torchtitan, DeepSpeed, "
-                  "Megatron-LM, Hugging Face, a model's folder; any number of times")
-      .allow_extra_args(false);
+  command.add_option("--config", files, values::file,
+                     "your own configuration, whose settings the other flags override: torchtitan, DeepSpeed, "
+                     "Megatron-LM, Hugging Face, a model's folder; any number of times");
 }
 
 }  // namespace allreplay

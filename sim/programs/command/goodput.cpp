@@ -75,10 +75,8 @@ void add_goodput(CommandLine& app) {
       .add_option("--restart", arguments.restart, values::duration,
                   "time from a failure until computation continues, such as \"5 min\"")
       .required();
-  command
-      .add_option("--interval", arguments.interval, {.name = "TIME|N", .choices = "optimal"},
-                  "time between checkpoints: a duration, a number of iterations, or optimal")
-      .capture_default_str();
+  command.add_option("--interval", arguments.interval, {.name = "TIME|N", .choices = "optimal"},
+                     "time between checkpoints: a duration, a number of iterations, or optimal");
   command.add_option("--repair", arguments.repair, values::duration,
                      "with --spares: time until a failed node is a spare again (0 s)");
   command.add_option("--spares", arguments.spares, values::number, "nodes on standby (unlimited)");
@@ -86,7 +84,7 @@ void add_goodput(CommandLine& app) {
                    "with --spares: also simulate continuing with fewer nodes when there is no spare");
   command.add_option("--horizon", arguments.horizon, values::duration,
                      "how long to simulate (1000 failures on average)");
-  command.add_option("--seed", arguments.seed, values::number, "seed of the simulated failures").capture_default_str();
+  command.add_option("--seed", arguments.seed, values::number, "seed of the simulated failures");
   command.add_flag("--json", arguments.json, "print one JSON object");
   command.footer =
       "Example:\n  allreplay goodput --profile llama3-8b_h100_b1_bf16 --cluster dgx-8x8-100gbps --strategy fsdp2 "

@@ -88,10 +88,8 @@ void add_jobs(CommandLine& app) {
       "search the jobs' placements for the smallest slow-down relative to each job in isolation on the same seats");
   command.add_option("--stagger", arguments.stagger, {"[N]"}, "search this many start offsets (8) for each job")
       .implied("8");
-  command
-      .add_option("--minimise", arguments.minimise, {.name = "AIM", .choices = "worst,mean"},
-                  "what --place and --stagger minimise: the worst slow-down, or the mean")
-      .capture_default_str();
+  command.add_option("--minimise", arguments.minimise, {.name = "AIM", .choices = "worst,mean"},
+                     "what --place and --stagger minimise: the worst slow-down, or the mean");
   command.add_flag("--json", arguments.json, "print one JSON object");
   command.add_flag("--each", arguments.each, "with --json: also print all measured iterations");
   command.add_option("--plot", arguments.plot, values::file,

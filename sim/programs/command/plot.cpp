@@ -69,22 +69,17 @@ void add_plot(CommandLine& app) {
   command.add_option("--config", arguments.config, values::config, "the sweep file, whose \"plot\" says what to draw");
   command.add_option("--kind", arguments.kind, one_of("KIND", [] { return names_of(plot_kinds()); }),
                      "what to draw (the sweep file's): " + choices(names_of(plot_kinds())));
-  command
-      .add_option("--set", arguments.changes, {"KEY=VALUE"},
-                  "a key of \"plot\" and its value, as JSON or bare text: log=false; any number of times")
-      .allow_extra_args(false);
+  command.add_option("--set", arguments.changes, {"KEY=VALUE"},
+                     "a key of \"plot\" and its value, as JSON or bare text: log=false; any number of times");
   for (const PlotKey& key : plot_keys())
     if (key.name != "kind")
       command.add_option(option_of(key), arguments.keys[key.name], {key.value}, std::string(key.right))
-          .allow_extra_args(false)
           .group("Keys of \"plot\" and of --set, explained in docs/plots.md");
   command
       .add_option("--out", arguments.outputs, values::file,
                   "a picture to write: FILE.svg, .png or .pdf; any number of times")
-      .required()
-      .allow_extra_args(false);
-  command.add_option("--dpi", arguments.dpi, values::number, "pixels of a .png per inch of a page, 50 to 1200")
-      .capture_default_str();
+      .required();
+  command.add_option("--dpi", arguments.dpi, values::number, "pixels of a .png per inch of a page, 50 to 1200");
   command.footer =
       kinds_in_help() +
       "\nExample:\n  allreplay sweep mgwfbp_fig10 --out fig10.csv\n  allreplay plot fig10.csv --config "

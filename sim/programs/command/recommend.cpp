@@ -222,14 +222,11 @@ void add_recommend(CommandLine& app) {
                   fmt::format("only strategies of these frameworks: {}; with --model those that support pipelines",
                               fmt::join(names_of(frameworks_by_any_name()), ", ")))
       .excludes(names);
-  command
-      .add_option("--efficiency", arguments.line, values::ratio,
-                  "with --workers lo:hi:x2: the lowest acceptable scaling efficiency")
-      .capture_default_str();
+  command.add_option("--efficiency", arguments.line, values::ratio,
+                     "with --workers lo:hi:x2: the lowest acceptable scaling efficiency");
   command.add_option("--budget", arguments.budget, values::number,
                      "trials per strategy (24); with --model, in total (200)");
-  command.add_option("--seed", arguments.seed, values::number, "seed of the tuning's random choices")
-      .capture_default_str();
+  command.add_option("--seed", arguments.seed, values::number, "seed of the tuning's random choices");
   add_jobs_option(command, arguments.jobs, "trials");
   add_engine(command, arguments.engine);
   command.add_flag("--json", arguments.json, "print a JSON array, best first");

@@ -45,10 +45,9 @@ void add_report(CommandLine& app) {
   command.add_option("--config", arguments.config, values::config,
                      "the sweep file: gives the page its title and \"plot\"; timelines and --doubt need it");
   command.add_option("--out", arguments.out, values::file, "the page to write").required();
-  command
-      .add_option("--timelines", arguments.timelines, values::number,
-                  "number of rows to simulate again for a timeline: the fastest and the slowest at the largest size")
-      .capture_default_str();
+  command.add_option(
+      "--timelines", arguments.timelines, values::number,
+      "number of rows to simulate again for a timeline: the fastest and the slowest at the largest size");
   command.add_flag("--force", arguments.force, help_on_force);
   add_winning_options(command, arguments.winning);
   add_doubt_option(command, arguments.winning);

@@ -212,7 +212,6 @@ void add_change_options(Command& command, ChangeArguments& arguments, std::initi
     command
         .add_option(fmt::format("--{}", row.name), arguments[std::string(row.name)],
                     {.name = row.value, .words = row.words}, std::string(row.about))
-        .allow_extra_args(false)
         .group("Override what the files say");
   }
 }
@@ -306,11 +305,10 @@ Option& add_setting_options(Command& command, ScenarioArguments& arguments, std:
   command.add_flag("--no-reuse", arguments.no_reuse,
                    "fluid, message: simulate every collective, even one that repeats an earlier one that ran alone");
   add_change_options(command, arguments.changes, changes);
-  command
-      .add_option("-o,--option", arguments.options, {"KEY=VALUE", "options"},
-                  "key=value, any number of times: an option of the strategy, the collective or the codec; `allreplay "
-                  "help NAME` explains them. Each is also a flag: --bucket-cap 10MiB")
-      .allow_extra_args(false);
+  command.add_option(
+      "-o,--option", arguments.options, {"KEY=VALUE", "options"},
+      "key=value, any number of times: an option of the strategy, the collective or the codec; `allreplay "
+      "help NAME` explains them. Each is also a flag: --bucket-cap 10MiB");
   return cluster;
 }
 

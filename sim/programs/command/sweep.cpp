@@ -277,7 +277,8 @@ void add_sweep(CommandLine& app) {
   command.add_option("--shard", arguments.shard, {.name = "I/N", .choices = "auto"},
                      "run only share I of N shares of equal cost, such as 0/4; auto: the task of a Slurm array, or the "
                      "MPI rank. {} in --out is replaced by its number");
-  command.add_option("--merge", arguments.parts, {"PART", "", true}, "merge the parts that shares wrote into --out");
+  command.add_option("--merge", arguments.parts, {"PART", "", true}, "merge the parts that shares wrote into --out")
+      .allow_extra_args();
   command.add_option("--engine", arguments.engine, {.name = "ENGINE", .choices = "mpi,slurm"},
                      "run on the ranks of mpirun (mpi), or as a Slurm array (slurm)");
   command.add_option("--partition", arguments.partition, values::name, "slurm: the partition to use (Slurm's default)");

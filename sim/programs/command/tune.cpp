@@ -88,18 +88,13 @@ void add_tune(CommandLine& app) {
   add_scenario_options(command, arguments.scenario);
   command.add_option("-s,--strategy", arguments.strategy, values::strategy, "see `allreplay list strategies`")
       .required();
-  command
-      .add_option("--over", arguments.over, {"KEY=LO:HI", "options"},
-                  "key=lo:hi, such as partition=256KiB:16MiB, or key=a,b, such as reshard=all,none; once for each "
-                  "option (all that can be tuned and are not given)")
-      .allow_extra_args(false);
-  command.add_option("--budget", arguments.budget, values::number, "largest number of trials").capture_default_str();
-  command
-      .add_option("--method", arguments.method, one_of("METHOD", [] { return names_of(tune_methods); }),
-                  "bayes (Gaussian process, expected improvement) or grid")
-      .capture_default_str();
-  command.add_option("--seed", arguments.seed, values::number, "seed of the random choices of bayes")
-      .capture_default_str();
+  command.add_option("--over", arguments.over, {"KEY=LO:HI", "options"},
+                     "key=lo:hi, such as partition=256KiB:16MiB, or key=a,b, such as reshard=all,none; once for each "
+                     "option (all that can be tuned and are not given)");
+  command.add_option("--budget", arguments.budget, values::number, "largest number of trials");
+  command.add_option("--method", arguments.method, one_of("METHOD", [] { return names_of(tune_methods); }),
+                     "bayes (Gaussian process, expected improvement) or grid");
+  command.add_option("--seed", arguments.seed, values::number, "seed of the random choices of bayes");
   add_jobs_option(command, arguments.jobs, "trials");
   add_engine(command, arguments.engine);
   command.add_option("--out", arguments.out, values::file, "write the trials to this CSV file");

@@ -116,10 +116,8 @@ void add_whatif(CommandLine& app) {
   add_config_option(command, arguments.scenario.configs);
   command.add_option("-s,--strategy", arguments.strategy, values::strategy,
                      "ddp, or fsdp2 if ddp does not fit into the memory");
-  command.add_option("--budget", arguments.budget, values::number, "trials for each strategy of a framework")
-      .capture_default_str();
-  command.add_option("--seed", arguments.seed, values::number, "seed of the tuning's random choices")
-      .capture_default_str();
+  command.add_option("--budget", arguments.budget, values::number, "trials for each strategy of a framework");
+  command.add_option("--seed", arguments.seed, values::number, "seed of the tuning's random choices");
   add_jobs_option(command, arguments.jobs, "changes");
   add_engine(command, arguments.engine);
   command.add_flag("--json", arguments.json, "print one JSON object");
