@@ -10,7 +10,6 @@
 #include "sim/output/view/busbw_picture.hpp"
 #include "sim/output/view/links_picture.hpp"
 #include "sim/programs/command/command.hpp"
-#include "sim/programs/command/operation_argument.hpp"
 #include "sim/replay/training/collective_choice.hpp"
 #include "sim/studies/experiment/over_seeds.hpp"
 
@@ -112,19 +111,11 @@ void execute_one(Context& context, const CollectiveArguments& arguments, const P
   context.console.show(links_view(), links_document(*usage));
 }
 
-void print_csv(Console& console, const std::vector<PricedCollective>& all) {
-  const std::vector<Row> rows = collectives_rows(all);
-  std::vector<std::string_view> keys;
-  for (const NamedCell& cell : rows.front()) keys.push_back(cell.column->key);
-  console.print("{}\n", csv_header(keys));
-  for (const Row& row : rows) console.print("{}\n", to_csv(row));
-}
-
 void execute_several(Context& context, const CollectiveArguments& arguments, const std::vector<PricedCollective>& all) {
   const JsonValue json = collectives_json(all);
   if (!arguments.plot.empty())
     write_picture(context.files(), arguments.plot, busbw_picture(all, title_of(collectives_heading_view(), json)));
-  if (arguments.csv) return print_csv(context.console, all);
+  if (arguments.csv) return print_csv(context.console, collectives_rows(all));
   if (!arguments.json) return context.console.show(collectives_view(), json);
   auto rows = JsonValue::array();
   for (const Row& row : collectives_rows(all)) rows.push_back(json_of(row));

@@ -250,6 +250,25 @@ void require_separate(const Files& files, const std::vector<Output>& outputs, co
     }
 }
 
+CollectiveOp parse_operation(const std::string& name) {
+  const auto letters_of = [](std::string text) {
+    if (text.ends_with("_perf")) text.resize(text.size() - 5);
+    std::erase_if(text, [](char c) { return c == '-' || c == '_'; });
+    return text;
+  };
+  const auto rows = operations_with(&OperationRow::usual);
+  for (const OperationRow& row : rows)
+    if (letters_of(std::string(row.name)) == letters_of(name)) return row.value;
+  fail_with_all(name, names_of(rows), argument("--operation"), "unknown operation '{}'");
+}
+
+void print_csv(Console& console, const std::vector<Row>& rows) {
+  std::vector<std::string_view> names;
+  for (const NamedCell& one : rows.front()) names.push_back(one.column->key);
+  console.print("{}\n", csv_header(names));
+  for (const Row& row : rows) console.print("{}\n", to_csv(row));
+}
+
 std::uint64_t parse_seed(const std::string& text) {
   return static_cast<std::uint64_t>(
       parse_integer(text, 0, std::numeric_limits<std::int64_t>::max(), argument("--seed")));

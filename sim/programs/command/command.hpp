@@ -12,11 +12,13 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/base/core/collective_op.hpp"
 #include "sim/base/farm/farm.hpp"
 #include "sim/programs/command/command_line.hpp"
 #include "sim/programs/command/console.hpp"
 #include "sim/studies/experiment/ranking.hpp"
 #include "sim/studies/experiment/request.hpp"
+#include "sim/studies/results/row.hpp"
 
 namespace allreplay {
 
@@ -169,6 +171,12 @@ std::string file_behind(const Files& files, std::string_view folder, const std::
 
 /// The location of an option on the command line, for errors.
 SourceLocation argument(const std::string& option);
+
+/// The operation of that name, which may be spelt as nccl-tests and MPI do: all_reduce, alltoall, reduce_scatter_perf.
+CollectiveOp parse_operation(const std::string& name);
+
+/// Prints rows that have the same columns as CSV. REQUIRES: there are some.
+void print_csv(Console& console, const std::vector<Row>& rows);
 
 /// Parses --seed. Throws InputError.
 std::uint64_t parse_seed(const std::string& text);

@@ -24,7 +24,11 @@ struct AnnotatedValue {
 template <class Rows>
 std::vector<AnnotatedValue> summaries(const Rows& rows) {
   std::vector<AnnotatedValue> values;
-  for (const auto& row : rows) values.push_back({std::string(row.name), std::string(row.summary)});
+  for (const auto& row : rows)
+    if constexpr (requires { row.summary; })
+      values.push_back({std::string(row.name), std::string(row.summary)});
+    else
+      values.push_back({std::string(row.name), std::string(row.about)});
   return values;
 }
 

@@ -44,17 +44,14 @@ struct CompareArguments {
   bool all() const { return selects_all(strategies) || (strategies.empty() && plans.empty()); }
 };
 
-void print_csv(Console& console, const Comparison& comparison) {
+std::vector<Row> rows_of(const Comparison& comparison) {
   std::vector<Row> rows;
   for (std::size_t i = 0; i < comparison.outcomes.size(); ++i) {
     Row& row = rows.emplace_back(row_of(comparison.outcomes[i]));
     append_cost(row, comparison.training, comparison.outcomes[i]);
     append_paired(row, comparison, i);
   }
-  std::vector<std::string_view> names;
-  for (const NamedCell& one : rows.front()) names.push_back(one.column->key);
-  console.print("{}\n", csv_header(names));
-  for (const Row& row : rows) console.print("{}\n", to_csv(row));
+  return rows;
 }
 
 // The scenarios to compare, and those left out.
@@ -307,7 +304,7 @@ void execute(Context& context, const CompareArguments& arguments) {
   if (arguments.json)
     context.console.print_json(compare_json(comparison));
   else if (arguments.csv)
-    print_csv(context.console, comparison);
+    print_csv(context.console, rows_of(comparison));
   else
     context.console.show(compare_view(), compare_document(comparison));
 }

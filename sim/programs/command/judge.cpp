@@ -4,7 +4,6 @@
 #include "sim/output/report/judge_report.hpp"
 #include "sim/programs/command/command.hpp"
 #include "sim/programs/command/config_words.hpp"
-#include "sim/programs/command/operation_argument.hpp"
 
 namespace allreplay {
 

@@ -141,15 +141,17 @@ TextRows importer_table() {
   return rows;
 }
 
-TextRows column_lines(const std::vector<std::string_view>& keys) {
+template <const auto& keys>
+TextRows column_lines(const Files& /*files*/) {
   TextRows rows;
-  for (const std::string_view key : keys) rows.push_back({std::string(key), column_of(key).text()});
+  for (const std::string_view key : keys()) rows.push_back({std::string(key), column_of(key).text()});
   return rows;
 }
 
-TextRows column_table(const std::vector<std::string_view>& keys) {
+template <const auto& keys>
+TextRows column_table() {
   TextRows rows{{"column", "unit", "meaning"}};
-  for (const std::string_view key : keys)
+  for (const std::string_view key : keys())
     rows.push_back({code(key), std::string(column_of(key).unit), std::string(column_of(key).about)});
   return rows;
 }
@@ -245,10 +247,8 @@ constexpr Listing listings[] = {
     {"schedules", summaries<schedules>, schedule_table},
     {"importers", summaries<importers>, importer_table},
     {"exporters", summaries<exporters>},
-    {"columns", [](const Files& /*files*/) { return column_lines(row_keys()); },
-     [] { return column_table(row_keys()); }},
-    {"job-columns", [](const Files& /*files*/) { return column_lines(job_keys()); },
-     [] { return column_table(job_keys()); }},
+    {"columns", column_lines<row_keys>, column_table<row_keys>},
+    {"job-columns", column_lines<job_keys>, column_table<job_keys>},
 };
 
 JsonValue json_of(const Listing& listing, const TextRows& rows) {

@@ -36,70 +36,53 @@ void print_array(Console& console, std::vector<std::string>& objects) {
 class Printout {
  public:
   Printout(const SweepArguments& arguments, const AskedSweep& asked)
-      : json_(arguments.json),
-        csv_(arguments.csv),
-        table_(arguments.table),
-        keeps_(!arguments.tidy.empty() && arguments.out.empty()),
+      : arguments_(arguments),
         of_jobs_(asked.of_jobs),
-        header_(csv_header(asked.questions.columns)),
-        rule_(arguments.winning.rule()) {}
+        needs_csv_(!arguments.json || (!arguments.tidy.empty() && arguments.out.empty())),
+        header_(csv_header(asked.questions.columns)) {}
 
   void add(std::size_t place, const SimulatedRow& row) {
     if (!row.warning.empty()) warnings_[place] = row.warning;
-    if (lines_.size() <= place) lines_.resize(place + 1);
-    lines_[place] = json_ ? json_text(json_of(row.row), 2) : to_csv(row.row);
-    if (!keeps_) return;
-    if (kept_.size() <= place) kept_.resize(place + 1);
-    kept_[place] = to_csv(row.row);
+    const auto keep = [&](std::vector<std::string>& all, std::string text) {
+      all.resize(std::max(all.size(), place + 1));
+      all[place] = std::move(text);
+    };
+    if (arguments_.json) keep(objects_, json_text(json_of(row.row), 2));
+    if (needs_csv_) keep(lines_, to_csv(row.row));
   }
 
-  void print_all(Console& console, const std::string& out) {
+  void print_all(Console& console) {
     for (const auto& [place, warning] : warnings_) console.warn(warning);
-    if (json_) return print_array(console, lines_);
+    if (arguments_.json) return print_array(console, objects_);
     if (lines_.empty()) return;
-    std::string csv = header_ + "\n";
-    for (std::string& line : lines_) csv += std::exchange(line, {}) + "\n";
-    if (csv_) return console.print("{}", csv);
-    if (of_jobs_) {
-      const JsonValue document = jobs_sweep_document(parse_results(csv, "the sweep"));
-      if (shows_all())
-        console.show(jobs_sweep_table_view(), document);
-      else
-        print_count(console, out);
-      return console.show(jobs_sweep_verdict_view(), document);
-    }
-    const SweepResult result = parse_sweep_result(std::exchange(csv, {}), "the sweep", rule_);
-    const JsonValue document = sweep_document(result, shows_all());
-    if (shows_all())
-      console.show(sweep_table_view(), document);
+    if (arguments_.csv) return console.print("{}", csv());
+    constexpr std::size_t few = 30;  // rows that fit on a screen
+    const bool shows_all = arguments_.table || lines_.size() <= few;
+    const JsonValue document =
+        of_jobs_ ? jobs_sweep_document(parse_results(csv(), "the sweep"))
+                 : sweep_document(parse_sweep_result(csv(), "the sweep", arguments_.winning.rule()), shows_all);
+    const std::string& out = arguments_.out;
+    if (shows_all)
+      console.show(of_jobs_ ? jobs_sweep_table_view() : sweep_table_view(), document);
     else
-      print_count(console, out);
-    console.show(sweep_verdict_view(), document);
+      console.print("{}\n", wrapped(fmt::format("{} rows{}; --table prints all.\n", lines_.size(),
+                                                out.empty() ? "; --out FILE.csv or --csv keeps them" : " in " + out),
+                                    screen().width));
+    console.show(of_jobs_ ? jobs_sweep_verdict_view() : sweep_verdict_view(), document);
   }
 
-  /// The rows as CSV, for --tidy without --out.
-  std::string kept() const {
+  std::string csv() const {
     std::string csv = header_ + "\n";
-    for (const std::string& line : kept_) csv += line + "\n";
+    for (const std::string& line : lines_) csv += line + "\n";
     return csv;
   }
 
  private:
-  static constexpr std::size_t few = 30;  // rows that fit on a screen
-
-  bool shows_all() const { return table_ || lines_.size() <= few; }
-
-  void print_count(Console& console, const std::string& out) const {
-    console.print("{}\n", wrapped(fmt::format("{} rows{}; --table prints all.\n", lines_.size(),
-                                              out.empty() ? "; --out FILE.csv or --csv keeps them" : " in " + out),
-                                  screen().width));
-  }
-
-  bool json_, csv_, table_, keeps_, of_jobs_;
-  std::string header_;
-  WinningRule rule_;
+  const SweepArguments& arguments_;
+  const bool of_jobs_, needs_csv_;
+  const std::string header_;
   std::map<std::size_t, std::string> warnings_;
-  std::vector<std::string> lines_, kept_;
+  std::vector<std::string> lines_, objects_;
 };
 
 // The files that a sweep writes: the rows, digests of their inputs (.rows), and locks for writing and for submitting.
@@ -203,8 +186,8 @@ void run_and_print(Context& context, SweepArguments arguments, Farm* farm) {
   last_words.reset();
   if (!arguments.tidy.empty())
     write_tidy(context, arguments, asked,
-               how.out ? read_results(context.files(), *how.out) : parse_results(printout.kept(), "the sweep"));
-  printout.print_all(context.console, arguments.out);
+               how.out ? read_results(context.files(), *how.out) : parse_results(printout.csv(), "the sweep"));
+  printout.print_all(context.console);
   if (how.out) {
     std::fflush(stdout);  // so that the table precedes the line on standard error
     const std::size_t kept = swept.rows - swept.simulated;

@@ -15,14 +15,6 @@ namespace allreplay {
 
 namespace {
 
-// The rows' names, each with its line.
-template <class Rows>
-std::vector<AnnotatedValue> abouts(const Rows& rows) {
-  std::vector<AnnotatedValue> all;
-  for (const auto& row : rows) all.push_back({std::string(row.name), std::string(row.about)});
-  return all;
-}
-
 struct WhatIfArguments {
   ScenarioArguments scenario;
   std::string strategy, budget = "6", seed = "1", jobs = "2", plot, engine, target, vary, cost;
@@ -126,11 +118,11 @@ void add_whatif(CommandLine& app) {
   constexpr const char* heading = "The least that is enough";
   command
       .add_option("--target", arguments.target,
-                  {.name = "TARGET", .annotated = [] { return abouts(target_quantities()); }},
+                  {.name = "TARGET", .annotated = [] { return summaries(target_quantities()); }},
                   "instead of all changes, find what meets a target, such as 'exposed<5%':")
       .group(heading);
   command
-      .add_option("--vary", arguments.vary, {.name = "AXIS", .annotated = [] { return abouts(varied_axes()); }},
+      .add_option("--vary", arguments.vary, {.name = "AXIS", .annotated = [] { return summaries(varied_axes()); }},
                   "the least or most of AXIS that meets it; AXIS=RANGE gives the values:")
       .group(heading);
   command
