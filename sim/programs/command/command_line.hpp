@@ -34,7 +34,7 @@ std::vector<AnnotatedValue> summaries(const Rows& rows) {
 
 /// The values of an option, for help and shell completion.
 struct OptionValue {
-  std::string_view name;                                 ///< in help: "N", "FILE"
+  std::string_view name = "VALUE";                       ///< in help: "N", "FILE"
   std::string_view list = "";                            ///< a kind of names that `allreplay list` knows: "strategies"
   bool file = false;                                     ///< a path is accepted, too
   std::string_view choices = "";                         ///< fixed values, separated by commas

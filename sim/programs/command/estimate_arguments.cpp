@@ -31,7 +31,7 @@ constexpr EstimateFlag flag_rows[] = {
      "recomputation in the backward pass: none (default), selective, full"},
     {"--optimizer", one_of("OPTIMIZER", [] { return names_of(optimizers); }),
      "adam, adam-unfused, sgd (transformers adam, else sgd)"},
-    {"--head", {.name = ""}, "head of BERT: none (default), or mlm, as in pre-training"},
+    {"--head", {}, "head of BERT: none (default), or mlm, as in pre-training"},
     {"--host", one_of("SOFTWARE", [] { return names_of(host_figures()); }),
      "the time that launches and steps take: none (default: CUDA graphs, compilation), eager", Use::Any},
     {"--mfu", values::ratio, "measured model FLOPs over the peak, such as 45%"},
