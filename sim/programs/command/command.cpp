@@ -140,9 +140,6 @@ void on_engine(Console& console, const std::string& engine, const std::function<
   on_farm(console, prepare, [&](Farm& farm) { lead(&farm); });
 }
 
-namespace {
-
-// Parses a share, such as 0.02 or 2%.
 double parse_share(const std::string& text, const std::string& flag, std::string_view example) {
   const SourceLocation place = argument(flag);
   const bool percent = text.ends_with('%');
@@ -153,8 +150,6 @@ double parse_share(const std::string& text, const std::string& flag, std::string
                      fmt::format("from 0 to below 1, such as {}", example));
   return share;
 }
-
-}  // namespace
 
 WinningRule WinningArguments::rule() const {
   const double share = parse_share(tie, "--tie", "0.02 or 2%");

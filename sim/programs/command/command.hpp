@@ -190,6 +190,9 @@ std::vector<std::uint64_t> seeds_in(const std::string& text);
 /// Parses an option's value, a number above 0. Throws InputError.
 double positive_number(const std::string& text, const std::string& option);
 
+/// Parses a share from 0 to below 1, such as 0.02 or 2%. Throws InputError, with an example.
+double parse_share(const std::string& text, const std::string& flag, std::string_view example);
+
 /// Splits lists such as "a,b,c" into one list of names. Throws InputError for an empty name or a repeated one.
 std::vector<std::string> names_in(const std::vector<std::string>& lists, const SourceLocation& place);
 

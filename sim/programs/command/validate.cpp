@@ -31,19 +31,13 @@ std::vector<std::string> inputs_of(const Files& files, const MeasuredFile& measu
   return {named.begin(), named.end()};
 }
 
-// Parses a share such as "5%" or "0.05".
 std::optional<double> share_of(const std::string& text, const MeasuredFile& measured) {
   if (text.empty()) return std::nullopt;
-  const SourceLocation place = argument("--where-it-matters");
+  constexpr const char* flag = "--where-it-matters";
   if (measured.quantity == Quantity::CollectiveTime)
-    throw InputError(place, "a single collective has no computation to compare its communication with",
+    throw InputError(argument(flag), "a single collective has no computation to compare its communication with",
                      "rows of training runs");
-  const bool percent = text.ends_with('%');
-  const double share = parse_number(trim(std::string_view(text).substr(0, text.size() - (percent ? 1 : 0))), place) /
-                       (percent ? 100 : 1);
-  if (!(share >= 0 && share < 1))
-    throw InputError(place, fmt::format("'{}' is not a valid share", text), "such as 5% or 0.05");
-  return share;
+  return parse_share(text, flag, "5% or 0.05");
 }
 
 void validate_and_print(Context& context, const ValidateArguments& arguments, Farm* farm) {
