@@ -18,6 +18,7 @@
 #include "sim/programs/command/console.hpp"
 #include "sim/studies/experiment/ranking.hpp"
 #include "sim/studies/experiment/request.hpp"
+#include "sim/studies/experiment/training_cost.hpp"
 #include "sim/studies/results/row.hpp"
 
 namespace allreplay {
@@ -137,6 +138,15 @@ struct WinningArguments {
 void add_winning_options(Command& command, WinningArguments& arguments);
 /// Adds --doubt, for commands that replay winners with less bandwidth.
 void add_doubt_option(Command& command, WinningArguments& arguments);
+
+/// The values of --tokens and the other options for the costs of a whole training.
+struct TrainingArguments {
+  std::string tokens, samples, price, pue;
+
+  /// Throws InputError.
+  Training training() const;
+};
+void add_training_options(Command& command, TrainingArguments& arguments);
 
 /// Adds --strategy and --plan, exactly one of which must be given.
 void add_strategy_or_plan(Command& command, std::string& strategy, std::string& plan);

@@ -17,7 +17,6 @@
 #include "sim/programs/command/command.hpp"
 #include "sim/programs/command/config_words.hpp"
 #include "sim/programs/command/help.hpp"
-#include "sim/programs/command/training_arguments.hpp"
 #include "sim/replay/network/rounds_fabric.hpp"
 #include "sim/replay/training/possible.hpp"
 #include "sim/replay/training/sharding.hpp"

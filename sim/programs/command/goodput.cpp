@@ -2,7 +2,6 @@
 #include "sim/output/report/run_report.hpp"
 #include "sim/output/report/training_report.hpp"
 #include "sim/programs/command/command.hpp"
-#include "sim/programs/command/training_arguments.hpp"
 #include "sim/studies/jobs/nodes_of_job.hpp"
 
 namespace allreplay {

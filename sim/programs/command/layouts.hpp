@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "sim/programs/command/command.hpp"
-#include "sim/programs/command/training_arguments.hpp"
 
 namespace allreplay {
 

@@ -14,7 +14,6 @@
 #include "sim/output/view/trace_events.hpp"
 #include "sim/programs/command/command.hpp"
 #include "sim/programs/command/config_words.hpp"
-#include "sim/programs/command/training_arguments.hpp"
 
 namespace allreplay {
 
