@@ -191,8 +191,7 @@ class Complaints {
   explicit Complaints(const Candidates& candidates) {
     for (std::size_t i = 0; i < candidates.scenarios.size(); ++i) {
       names_.push_back(identifying_names(candidates.scenarios[i]));
-      for (auto& [quantity, name] : names_.back())
-        if (quantity == "strategy") name = candidates.ways[i];  // a plan's file
+      names_.back()[named_by_strategy] = candidates.ways[i];  // a plan's file
     }
   }
 
