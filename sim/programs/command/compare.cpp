@@ -204,8 +204,7 @@ void warn_of(Console& console, const TextsOnce& reasons, const Candidates& candi
   std::vector<Names> names;
   for (std::size_t i = 0; i < candidates.scenarios.size(); ++i) {
     names.push_back(identifying_names(candidates.scenarios[i]));
-    for (std::size_t quantity = 0; quantity < std::size(named_by); ++quantity)
-      if (named_by[quantity] == "strategy") names.back()[quantity] = candidates.ways[i];  // a plan's file
+    names.back()[named_by_strategy] = candidates.ways[i];  // a plan's file
   }
   const ScenarioLabels labels(names);
   for (const auto& [why, places] : reasons.all)

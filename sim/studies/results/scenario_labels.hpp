@@ -14,6 +14,8 @@ namespace allreplay {
 /// The quantities that identify a scenario, in the order of tables.
 inline constexpr std::string_view named_by[] = {"profile", "workers",    "layout",   "micro-batches", "strategy",
                                                 "cluster", "collective", "fidelity", "codec"};
+inline constexpr std::size_t named_by_strategy = 4;
+static_assert(named_by[named_by_strategy] == "strategy");
 
 /// Returns the degrees of parallelism and a pipeline's schedule: "pp 4, tp 8, zbv"; "" for pure data parallelism.
 std::string layout_text(const NamedValues& options);
