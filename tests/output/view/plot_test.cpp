@@ -22,15 +22,16 @@ namespace {
 std::string sweep(std::size_t models, std::size_t sizes) {
   std::string csv =
       "profile,strategy,workers,origin,iteration_s,forward_s,backward_s,exposed_comm_s,codec_s,speedup,efficiency,"
-      "trial,best_so_far_s\n";
+      "trial,best_so_far_s,least_s,p25_s,p50_s,p75_s,most_s\n";
   int row = 0;
   for (std::size_t model = 0; model < models; ++model)
     for (const Strategy& strategy : strategies())
       for (std::size_t size = 0; size < sizes; ++size, ++row) {
         const double workers = 8.0 * static_cast<double>(1U << size);
-        csv += fmt::format("a model with a name {},{},{},estimated,{},0.1,0.2,{},{},{},{},{},0.3\n", model,
-                           strategy.name, workers, 0.3 + 0.01 * (row % 7), 0.01 * (row % 5), 0.001 * (row % 3),
-                           workers / 2, 0.5 + 0.01 * (row % 11), row + 1);
+        csv += fmt::format(
+            "a model with a name {},{},{},estimated,{},0.1,0.2,{},{},{},{},{},0.3,0.3,0.31,0.33,{},0.4\n", model,
+            strategy.name, workers, 0.3 + 0.01 * (row % 7), 0.01 * (row % 5), 0.001 * (row % 3), workers / 2,
+            0.5 + 0.01 * (row % 11), row + 1, 0.34 + 0.01 * (row % 4));
       }
   return csv;
 }
