@@ -123,13 +123,12 @@ JsonValue verdict_of(const std::vector<Racer>& ranked, std::size_t tied, bool pe
   const Racer& winner = ranked.front();
   JsonValue json = pace_of(winner, "winner", per_sample);
   if (winner.lower_bound_s) json["above_bound_share"] = winner.iteration_s / *winner.lower_bound_s - 1;
-  const Racer* fastest = &winner;
+  const Racer* fastest = &*std::ranges::min_element(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(tied),
+                                                    {}, &Racer::equal_work_s);
+  if (fastest->name == winner.name) fastest = &winner;
   auto ties = JsonValue::array();
-  for (std::size_t i = 1; i < tied; ++i) {
-    if (ranked[i].name == winner.name) continue;
-    ties.push_back(ranked[i].name);
-    if (ranked[i].equal_work_s < fastest->equal_work_s) fastest = &ranked[i];
-  }
+  for (std::size_t i = 1; i < tied; ++i)
+    if (ranked[i].name != winner.name && ranked[i].name != fastest->name) ties.push_back(ranked[i].name);
   if (fastest != &winner) json["fastest"] = pace_of(*fastest, "name", per_sample);
   if (!ties.empty()) json["ties"] = std::move(ties);
   for (std::size_t i = tied; i < ranked.size() && ranked[i].fits; ++i) {

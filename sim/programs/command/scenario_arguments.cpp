@@ -112,8 +112,7 @@ std::vector<std::string> split_list(const Files& files, const std::vector<std::s
       all.emplace_back(trim(std::string_view(text).substr(start, end - start)));
       if (all.back().empty() && !text.empty())
         throw InputError(argument(option), fmt::format("'{}' has an empty item", text), "a,b");
-      if (std::find(all.begin(), all.end() - 1, all.back()) != all.end() - 1)
-        throw InputError(argument(option), fmt::format("'{}' is given twice", all.back()), "each once");
+      if (std::find(all.begin(), all.end() - 1, all.back()) != all.end() - 1) all.pop_back();  // once is enough
       start = end + 1;
     }
   }
