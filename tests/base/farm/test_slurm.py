@@ -194,7 +194,7 @@ class OnSlurm(Sweeps):
 
     def test_a_refusal_is_one_line(self):
         for arguments, says in ((("--partition", "nowhere"), ": "), (("--time", "yesterday"), ": "), (("--partition", "a b"), ": "),
-                                (("--chunk", "0"), "--chunk: "), (("--shard", "0/2"), "--shard: ")):
+                                (("--chunk", "0"), "--chunk: "), (("--shard", "0/2"), "--shard")):
             done = self.sweep("--out", "o.csv", *arguments)
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
             self.assertIn(says, done.stderr)
