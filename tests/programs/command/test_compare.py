@@ -168,6 +168,13 @@ class Compare(Case):
         done = self.run_program("compare", "-p", profile, "--cluster", "a.json,a.json", "-s", "ddp")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
+    def test_nothing_fits(self):
+        """There is no size to compare with: efficiencies are relative to one worker, also with several micro-batches."""
+        rows = json.loads(self.output("compare", "--profile", "resnet50_k80_b16", "--cluster", "k80-10gbe", "--workers", "8", "--strategies", "wfbp,ddp", "--accumulate", "2", "--memory", "1MB", "--json"))
+        for row in rows:
+            self.assertEqual((row["fits"], row["reference_workers"]), (False, 1))
+            self.assertEqual(row["relative_efficiency"], row["efficiency"])
+
     def test_pictures_name_the_differences(self):
         self.wide(*TWO, "--workers", "8", "-s", "wfbp,ddp", "--plot", "bars.svg", "--timeline", "lines.svg")
         for file in ("bars.svg", "lines.svg"):
