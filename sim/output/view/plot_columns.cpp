@@ -90,7 +90,10 @@ Figure boxes_figure(const PlotData& data) {
       }
     const FittingUnit unit = unit_of_duration(most);
     RowChart chart{.x = {.name = fmt::format("time ({})", unit.name), .from_zero = false}, .row_height = 16};
-    limit(chart.x, data.options.y_limits);
+    PlotLimits limits = data.options.y_limits;  // in seconds
+    for (std::optional<double>* end : {&limits.from, &limits.to})
+      if (*end) **end /= unit.size;
+    limit(chart.x, limits);
     chart.x.spacing = spacing_of_y(data, false, Spacing::Linear, least);
     chart.rows = rows_of(panel, [&](const std::string& series, std::size_t row) {
       const auto shown = [&](const char* column) { return of(row, column) / unit.size; };

@@ -91,6 +91,23 @@ TEST_CASE("iterations with different numbers of samples are ranked by samples pe
   CHECK_FALSE(samples_differ(races_of({outcomes[0], outcomes[0]}, {})[0], {outcomes[0], outcomes[0]}));
 }
 
+TEST_CASE("less bandwidth is mentioned only if it changes the order") {
+  const auto racer = [](const char* name, double seconds, double doubted) {
+    return Racer{.name = name,
+                 .iteration_s = seconds,
+                 .samples_per_s = {},
+                 .lower_bound_s = {},
+                 .equal_work_s = seconds,
+                 .doubted_s = doubted};
+  };
+  const Doubt doubt{0.5, 2, 0.02};
+  const JsonValue turns = verdict_of({racer("ddp", 0.1, 0.3), racer("fsdp2", 0.12, 0.2)}, 1, false, doubt);
+  CHECK(turns.at("doubt").at("name").get<std::string>() == "fsdp2");
+  CHECK(turns.at("doubt").at("times").get<double>() == Approx(1.5));
+  // megatron is faster anyway, and lost only because it leaves too little memory free.
+  CHECK_FALSE(verdict_of({racer("fsdp2", 0.12, 0.3), racer("megatron", 0.09, 0.2)}, 1, false, doubt).contains("doubt"));
+}
+
 TEST_CASE("a verdict has the winner, its ties, and the first outside of the tie") {
   const auto racer = [](const char* name, double seconds) {
     return Racer{

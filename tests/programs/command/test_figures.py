@@ -120,6 +120,11 @@ class Papers(test_plot.Case):
         self.assertAlmostEqual((median - x) / width, 0.75, delta=0.01)
         self.assertAlmostEqual(lines[0] / width, 3, delta=0.03)
         self.assertAlmostEqual(lines[1] / width, 2, delta=0.03)
+        ticks = re.findall(r'class="tick"[^>]*>([^<]*)<', self.svg(*boxes, "--ylim", "0:8"))
+        self.assertEqual((ticks[0], ticks[-1]), ("0", "8"))
+        milliseconds = self.write("milliseconds.csv", header + "wfbp,4,2,0.0005,0.001,0.0025,0.003,0.0065\n")
+        ticks = re.findall(r'class="tick"[^>]*>([^<]*)<', self.svg(milliseconds, *boxes[1:], "--ylim", "0:0.008"))
+        self.assertEqual((ticks[0], ticks[-1]), ("0", "8"))  # given in seconds, shown in ms
         self.refuses("seeds.csv", *boxes, "--where", "strategy=best")
         self.refuses("seeds.csv", *boxes, "--error", "iteration_s")
 
