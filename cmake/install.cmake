@@ -47,7 +47,7 @@ set(library_headers include/allreplay-${PROJECT_VERSION_MAJOR})
 set_target_properties(allreplay_library PROPERTIES OUTPUT_NAME allreplay EXPORT_NAME allreplay LINKER_LANGUAGE CXX)
 target_compile_features(allreplay_library PUBLIC cxx_std_20)
 target_include_directories(allreplay_library INTERFACE $<INSTALL_INTERFACE:${library_headers}>)
-target_link_libraries(allreplay_library INTERFACE fmt::fmt TBB::tbb ZLIB::ZLIB protobuf::libprotobuf-lite pugixml::pugixml)
+target_link_libraries(allreplay_library INTERFACE fmt::fmt nlohmann_json::nlohmann_json TBB::tbb ZLIB::ZLIB protobuf::libprotobuf-lite pugixml::pugixml)
 install(TARGETS allreplay_library EXPORT allreplay ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
 install(EXPORT allreplay NAMESPACE allreplay:: FILE allreplay-targets.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/allreplay COMPONENT development)

@@ -44,5 +44,5 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME liballreplay-dev)
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "${PROJECT_DESCRIPTION}
  What programs are compiled and linked with.")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libfmt-dev, libtbb-dev, zlib1g-dev, libprotobuf-dev, libpugixml-dev")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libfmt-dev, nlohmann-json3-dev, libtbb-dev, zlib1g-dev, libprotobuf-dev, libpugixml-dev")
 include(CPack)

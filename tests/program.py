@@ -6,6 +6,7 @@ measurements (../shared/data); what needs one of them is skipped where it is abs
 
 import csv
 import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -32,11 +33,29 @@ def run(*arguments, **how):
     return subprocess.run([PROGRAM, *map(str, arguments)], **{"capture_output": True, "text": True, "check": False, **how})
 
 
-def output(*arguments, **how):
-    """What a successful run of the program prints."""
+def success(*arguments, **how):
+    """The finished process of a run of the program that succeeds."""
     done = run(*arguments, **how)
     assert done.returncode == 0, f"allreplay {' '.join(map(str, arguments))}: exit {done.returncode}: {done.stderr}"
-    return done.stdout
+    return done
+
+
+def output(*arguments, **how):
+    """What a successful run of the program prints."""
+    return success(*arguments, **how).stdout
+
+
+def answer(*arguments, **how):
+    """What a successful run of the program prints with --json, read."""
+    return json.loads(output(*arguments, "--json", **how))
+
+
+def refusal(*arguments, **how):
+    """The one line with which the program refuses: it prints nothing else, and its exit status is 2."""
+    done = run(*arguments, **how)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), \
+        f"allreplay {' '.join(map(str, arguments))}: exit {done.returncode}: {done.stdout}{done.stderr}"
+    return done.stderr
 
 
 def without_progress(stderr):
@@ -106,3 +125,20 @@ class Case(unittest.TestCase):
     def run_program(self, *arguments, **how):
         """The finished process of the program, run in the folder."""
         return run(*arguments, **{"cwd": self.folder, **how})
+
+    def success(self, *arguments, **how):
+        return success(*arguments, **{"cwd": self.folder, **how})
+
+    def output(self, *arguments, **how):
+        return output(*arguments, **{"cwd": self.folder, **how})
+
+    def answer(self, *arguments, **how):
+        return answer(*arguments, **{"cwd": self.folder, **how})
+
+    def refusal(self, *arguments, **how):
+        return refusal(*arguments, **{"cwd": self.folder, **how})
+
+    def write(self, name, content):
+        """Writes a text, or anything else as JSON, to a file in the folder. Returns its name."""
+        (self.folder / name).write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+        return name

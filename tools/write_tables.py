@@ -18,7 +18,7 @@ SCHEMAS = ROOT / "docs" / "schema"
 ALSO = {"accumulate": ["micro_batches", "micro-batches"]}  # other names of options
 TABLE = re.compile(r"(<!-- allreplay (list [\w-]+ --markdown) -->\n).*?(<!-- end -->\n)", re.S)
 NAMES = {"sweep.schema.json": [("strategies", r'"strategy": \{\s*"enum": ')],
-         "cluster.schema.json": [("collectives", r'"collective": \{\s*"enum": '), ("topologies", r'"properties": \{"kind": \{"enum": ')]}
+         "cluster.schema.json": [("collectives", r'"collective": \{\s*"enum": '), ("topologies", r'"properties": \{"kind": \{"description": "[^"]*", "enum": ')]}
 
 
 def lines_of(program, *arguments):

@@ -10,7 +10,7 @@ Plan plan_zero1_by_layer(const PlanRequest& request) {
   std::map<LayerId, std::uint32_t> blocks;  // of layers that have tensors
   std::map<LayerId, PlanPoint> gathered;
   for (LayerId layer = 0; layer < layers; ++layer)
-    if (Block block = block_of_layer(layer, request.profile); !block.slices.empty()) {
+    if (Block block = block_of_layers({layer, layer}, request.profile); !block.slices.empty()) {
       blocks[layer] = build.add(std::move(block));
       gathered[layer] = build.gather(blocks[layer], gathers, 0);
       build.gate(start_of_program(), gathered[layer]);

@@ -17,7 +17,6 @@
 #include "sim/base/core/interruption.hpp"
 #include "sim/programs/command/command.hpp"
 #include "sim/programs/command/console.hpp"
-#include "sim/programs/command/definitions.hpp"
 #include "sim/programs/command/program.hpp"
 
 namespace {

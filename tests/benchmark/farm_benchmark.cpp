@@ -12,7 +12,7 @@
 #include <benchmark/benchmark.h>
 
 #include "sim/base/farm/bytes.hpp"
-#include "sim/studies/experiment/sweep_rows.hpp"
+#include "sim/studies/experiment/sweep_file.hpp"
 
 namespace {
 

@@ -17,15 +17,14 @@
 #include "sim/formats/interchange/plan_file.hpp"
 #include "sim/formats/interchange/timelines/kineto_steps.hpp"
 #include "sim/formats/interchange/timelines/readers.hpp"
-#include "sim/formats/interchange/timelines/sharded_job.hpp"
+#include "sim/formats/interchange/timelines/sharded_steps.hpp"
 #include "sim/inputs/estimate/computation.hpp"
 #include "sim/inputs/estimate/device.hpp"
 #include "sim/inputs/estimate/transformer.hpp"
 #include "sim/inputs/workload/profile_file.hpp"
 #include "sim/output/report/diagnosis_report.hpp"
-#include "sim/output/report/goodput_report.hpp"
 #include "sim/output/report/jobs_report.hpp"
-#include "sim/output/report/sweep_result.hpp"
+#include "sim/output/report/run_report.hpp"
 #include "sim/plans/collective/collective_file.hpp"
 #include "sim/plans/pipeline/rows.hpp"
 #include "sim/plans/pipeline/schedules.hpp"
@@ -41,6 +40,7 @@
 #include "sim/studies/jobs/jobs_run.hpp"
 #include "sim/studies/jobs/jobs_sweep.hpp"
 #include "sim/studies/results/row.hpp"
+#include "sim/studies/results/sweep_result.hpp"
 #include "sim/studies/search/plan_of.hpp"
 
 using namespace allreplay;
@@ -206,7 +206,7 @@ void read_a_reliability(const std::string& text) {
   for (const double part :
        {goodput.chosen.useful_fraction, goodput.optimal.useful_fraction, goodput.simulated.useful_fraction})
     require(part >= 0 && part <= 1, "a part of the time that is none");
-  require(is_json(goodput_json(goodput).dump()), "an answer that is no JSON");
+  require(JsonValue::accept(json_text(goodput_json(goodput))), "an answer that is no JSON");
 }
 
 std::vector<std::string> reliabilities() {
@@ -308,7 +308,7 @@ void read_a_jobs_file(const std::string& text) {
   Library library;
   JobsRunner runner(library, files, file);
   const JobsResult result = runner.run(choices_of(file), starts_of(file));
-  require(is_json(jobs_json(result, nullptr, true).dump()), "an answer that is no JSON");
+  require(JsonValue::accept(json_text(jobs_json(result, nullptr, true))), "an answer that is no JSON");
 }
 
 std::vector<std::string> jobs_files() {
@@ -396,7 +396,7 @@ std::vector<std::string> measured_tables() {
       "fat-tree-4,halving-doubling,fluid,8,1 MB,0.002\n"};
 }
 
-void read_a_result(const std::string& text) { parse_sweep_result(text, here); }
+void read_a_result(const std::string& text) { sweep_result_of(parse_results(text, here)); }
 
 std::vector<std::string> results() {
   std::string text = csv_header(row_keys()) + "\n";
@@ -418,24 +418,26 @@ void read_a_job(const std::string& text) {
   if (job.ops.empty()) return;
   const Diagnosis known = diagnose(std::move(job), [](std::size_t) { return [] {}; });
   require(std::isfinite(known.slowdown) && known.slowdown > 0, "a slowdown that is none");
-  require(is_json(diagnosis_json(known).dump()), "an answer that is no JSON");
+  require(JsonValue::accept(json_text(diagnosis_json(known))), "an answer that is no JSON");
 }
 
 // The text twice, as traces of two ranks.
 void read_a_kineto_job(const std::string& text) {
-  std::vector<ShardedTrace> ranks;
+  std::vector<kineto::ShardedTrace> ranks;
   for (const std::int64_t rank : {0, 1}) {
     ByteSource source(here, text);
     const kineto::Attribution known = kineto::attributed(read_kineto_events(source));
-    if (const auto marks = kineto::unit_marks(known))
-      ranks.push_back({here, rank, kineto::sharded_steps(known, *marks, 2, {here, ""})});
-    else
+    if (const auto marks = kineto::unit_marks(known)) {
+      ranks.push_back(kineto::sharded_steps(known, *marks, 2, {here, ""}));
+      ranks.back().number = rank;
+    } else {
       kineto::rank_steps(known, {here, ""});
+    }
   }
   if (ranks.empty()) return;
-  const Diagnosis known = diagnose(sharded_job(std::move(ranks)), [](std::size_t) { return [] {}; });
+  const Diagnosis known = diagnose(kineto::sharded_job(std::move(ranks)), [](std::size_t) { return [] {}; });
   require(std::isfinite(known.slowdown) && known.slowdown > 0, "a slowdown that is none");
-  require(is_json(diagnosis_json(known).dump()), "an answer that is no JSON");
+  require(JsonValue::accept(json_text(diagnosis_json(known))), "an answer that is no JSON");
 }
 
 std::vector<std::string> kineto_jobs() {

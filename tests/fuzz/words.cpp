@@ -4,7 +4,6 @@
 
 #include "tests/fuzz/readers.hpp"
 
-#include "sim/programs/command/definitions.hpp"
 #include "sim/programs/command/program.hpp"
 #include "sim/studies/experiment/changes.hpp"
 #include "sim/studies/experiment/run.hpp"
@@ -102,10 +101,10 @@ std::vector<std::string> command_lines() {
   CommandLine app = command_line();
   add_commands(app);
   std::vector<std::string> texts;
-  for (const CommandDefinition& command : commands_of(app)) {
-    for (const OptionDefinition& option : command.options)
+  for (const Command& command : app.commands) {
+    for (const Option& option : command.options)
       texts.push_back(command.name +
-                      (option.positional ? " 1" : " " + option.names.back() + (option.flag ? "" : " 1")));
+                      (option.is_positional() ? " 1" : " " + option.longest_name() + (option.is_flag() ? "" : " 1")));
     std::string_view rest = command.footer;
     constexpr std::string_view example = "\n  allreplay ";
     for (std::size_t start = rest.find(example); start != rest.npos; start = rest.find(example)) {

@@ -46,7 +46,7 @@ TESTS = {
     "schedule": ["schedule", "pipeline", "report", "search", "training", "interchange"], "pipeline": ["pipeline", "training", "search"], "estimate": ["estimate"],
     "training": ["training", "report", "search", "experiment", "jobs"],
     "search": ["search", "report", "experiment"], "interchange": ["interchange"], "picture": ["picture", "view", "html"],
-    "experiment": ["html", "report", "experiment"], "calibration": ["calibration", "report"], "farm": ["farm", "experiment"], "jobs": ["jobs"], "diagnosis": ["diagnosis"], "report": ["report", "html"], "view": ["view", "html"], "html": ["html"],
+    "results": ["results", "report", "experiment", "html"], "configs": ["configs"], "experiment": ["html", "report", "experiment"], "calibration": ["calibration", "report"], "farm": ["farm", "experiment"], "jobs": ["jobs"], "diagnosis": ["diagnosis"], "report": ["report", "html"], "view": ["view", "html"], "html": ["html"],
 }
 # And the scripts that may: less than a minute of processor time altogether.
 SCRIPTS = {
@@ -60,7 +60,7 @@ SCRIPTS = {
     "pipeline": ["pipelines", "operations", "pipeline_jobs", "layouts", "tutorial"], "jobs": ["jobs_command", "jobs_sweep", "goodput", "pipeline_jobs", "tutorial"],
     "search": ["compare", "recommend", "plan", "tutorial"], "interchange": ["export", "import", "public_traces", "diagnose", "tutorial"],
     "picture": ["report_page", "plot", "pictures", "tutorial"], "experiment": ["compare", "report_page", "whatif", "recommend", "tutorial"],
-    "farm": ["shares"], "diagnosis": ["diagnose", "peer_diagnosis"], "report": ["validate", "use_of_links", "compare", "codec", "screens", "whatif", "tutorial"],
+    "results": ["compare", "report_page", "plot", "tutorial"], "configs": ["config"], "farm": ["shares"], "diagnosis": ["diagnose", "peer_diagnosis"], "report": ["validate", "use_of_links", "compare", "codec", "screens", "whatif", "tutorial"],
     "view": ["use_of_links", "report_page", "plot", "pictures", "tutorial"], "html": ["report_page", "tutorial"],
 }
 # clang++, where it is there, over a precompiled header: less than half of what g++ takes for a fault. The same bits come out (preset clang).

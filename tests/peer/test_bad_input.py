@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import program  # noqa: E402
+from program import Case, untimed_rows  # noqa: E402
 
 MODEL = {"name": "tiny", "layers": [{"name": "a", "forward_macs": 10, "tensors": [{"name": "a.w", "shape": [3, 4]}]},
                                     {"name": "b", "forward_macs": 10, "tensors": [{"name": "b.w", "shape": [5]}]}]}
@@ -180,7 +180,7 @@ RAW_JSON = {
 }
 
 
-class BadInput(program.Case):
+class BadInput(Case):
     def setUp(self):
         super().setUp()
         for name, document in (("trace", TRACE), ("cluster", CLUSTER), ("sweep", SWEEP), ("measured", MEASURED),
@@ -226,8 +226,7 @@ class BadInput(program.Case):
 
     def test_the_good_files_are_good(self):
         for kind in DOCUMENTS:
-            done = self.run_program(*self.use(kind, f"{kind}.json"), text=False)
-            self.assertEqual(done.returncode, 0, f"{kind}: {done.stderr}")
+            done = self.success(*self.use(kind, f"{kind}.json"), text=False)
         self.assertTrue((self.folder / "out.csv").is_file() and (self.folder / "out.json").is_file())
 
     def test_what_is_asked_for_and_not_there(self):
@@ -331,19 +330,16 @@ class BadInput(program.Case):
         self.refused(["sweep", "sweep.json", "--resume"], title="--resume without --out")
         other = SWEEP | {"strategies": [{"name": "s-sgd"}]}
         self.write("other.json", json.dumps(other))
-        done = self.run_program("sweep", "other.json", "--out", "theirs.csv", text=False)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.success("sweep", "other.json", "--out", "theirs.csv", text=False)
         self.refused(["sweep", "sweep.json", "--out", "theirs.csv", "--resume"], file="theirs.csv",
                      title="rows of another sweep")
-        done = self.run_program("sweep", "sweep.json", "--out", "new.csv", "--resume", text=False)
-        self.assertEqual(done.returncode, 0, "--resume works without an existing file")
+        done = self.success("sweep", "sweep.json", "--out", "new.csv", "--resume", text=False)
 
     def test_resume_after_an_interruption(self):
         """Wherever the file breaks off, a resumed sweep ends with the rows of an uninterrupted one."""
         def sweep(*options):
-            done = self.run_program("sweep", "sweep.json", "--out", "out.csv", *options, text=False)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            return program.untimed_rows((self.folder / "out.csv").read_text())
+            done = self.success("sweep", "sweep.json", "--out", "out.csv", *options, text=False)
+            return untimed_rows((self.folder / "out.csv").read_text())
 
         rows = sweep()
         text = (self.folder / "out.csv").read_bytes()

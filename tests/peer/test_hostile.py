@@ -76,6 +76,7 @@ class Hostile(unittest.TestCase):
             self.refused("calibrate", name)
             self.refused("import", name, "--out", "t.json")
             self.refused("sweep", "s.json", "--codec", name)
+            self.refused("run", "--config", name, "--cluster", "c.json", "--strategy", "wfbp", says="command line: --config: ")
         for key in ("profiles", "clusters", "codecs"):
             for name in ("x" * 300, "loop", "x/" * 3000):
                 self.write("bad.json", json.dumps(SWEEP | {key: [name]}))
@@ -155,6 +156,18 @@ class Hostile(unittest.TestCase):
                               text=True, check=False)
         self.assertEqual((done.returncode, place_of(done.stderr)), (2, "closed/p.csv"))
 
+    def test_configurations(self):
+        """What they hold is quoted in notes and in JSON: visible, short, and not before an error, which is one line."""
+        self.write("t.toml", '[model]\nname = "llama3"\nflavor = "8B"\n[training]\nlocal_batch_size = 1\nseq_len = 512\n'
+                   '[optimizer]\nname = "\\u202e\\n' + "x" * 5000 + '"\n')
+        run = ("run", "--config", "t.toml", "--device", "h100", "--cluster", "c.json", "--json")
+        self.refused(*run, "--workers", "0", says="command line: --workers: ")
+        done = self.run_program(*run)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(b"note: t.toml (torchtitan): ", done.stderr)
+        noted = json.loads(done.stdout)["configs"][0]["not_simulated"]
+        self.assertTrue(noted and all(text.isprintable() and len(text.encode()) <= 1000 for text in noted), noted)
+
     # --- limits ------------------------------------------------------------------------------------------------------
 
     def test_what_would_fill_the_memory_or_the_disk(self):
@@ -169,6 +182,10 @@ class Hostile(unittest.TestCase):
         self.refused("codec", "--codec", "topk", "--elements", str(2**25 + 1), says="33554432")
         self.refused("export", "--profile", "p.csv", "--to", "chakra", "--per-worker", "--workers", "10001", "--out", "t", says=": ")
         self.refused("run", *RUN[1:5], "--strategy", "fsdp2", "--accumulate", "500001", says=": ")
+        self.write("large.csv", CSV.replace("200000", "2000000"))
+        self.refused("run", "--profile", "large.csv", "--cluster", "c.json", "--strategy", "diloco", "--sync-every", "2", "--bucket", "1B", says=": --bucket: ")
+        self.write("prices.json", json.dumps({"gpu_usd": 1, "fabrics": ["c.json"] * 1001}))
+        self.refused("whatif", *RUN[1:], "--target", "exposed<5%", "--cost", "prices.json", says="prices.json: /fabrics: ")
 
     def test_many_constants(self):
         head = "profile,cluster,workers,strategy,group,calibrate,iteration_s\n"
@@ -178,6 +195,10 @@ class Hostile(unittest.TestCase):
     def test_many_points(self):
         self.write("v.csv", "profile,cluster,workers,strategy,iteration_s\n" + "p.csv,c.json,4,wfbp,1\n" * 200_001)
         self.refused("validate", "v.csv", says="v.csv: line 200002: ")
+
+    def test_many_sizes(self):
+        self.write("log.csv", "bytes,time_us\n" + "".join(f"{4 * i},{100 + i}\n" for i in range(1, 10_002)))
+        self.refused("judge", "log.csv", "--cluster", "c.json", "--workers", "4", "--operation", "all-reduce", says="log.csv: ")
 
     def test_collective_files_that_are_long_to_check(self):
         """At most 3e8 words: 2^24 chunks of 4 words, 20 times; 5000 rounds of 65,536 ranks and a chunk of 1024 + 3 words, of which 4507 are fewer."""
@@ -263,6 +284,25 @@ class Hostile(unittest.TestCase):
         done = self.run_program("report", "o.csv", "--config", "s.json", "--out", "r.html")
         self.assertIn(done.returncode, (0, 2), done.stderr)
         self.assertNotIn(b"internal error", done.stderr)
+
+    def test_numbers_that_no_axis_holds(self):
+        self.write("s.json", json.dumps(SWEEP | {"jitter": ["5%"], "seeds": "1:2"}))
+        self.assertEqual(self.run_program("sweep", "s.json", "--out", "o.csv").returncode, 0)
+        lines = (self.folder / "o.csv").read_text(encoding="utf-8").splitlines()
+        plot = ("plot", "o.csv", "--kind", "lines", "--x", "workers", "--y", "iteration_s", "--out", "f.svg")
+        for column, value, command in (("efficiency", "1e308", ("report", "o.csv", "--out", "r.html")), ("ci95_s", "x", ("report", "o.csv", "--out", "r.html")),
+                                       ("iteration_s", "1e308", plot)):
+            fields = lines[1].split(",")
+            fields[lines[0].split(",").index(column)] = value
+            self.write("o.csv", "\n".join([lines[0], ",".join(fields), *lines[2:], ""]))
+            self.refused(*command, says=f"o.csv: line 2: {column}: ")
+        self.write("o.csv", "\n".join([*lines, ""]))
+        for limits in ("1e-320:1e-310", "0:1e308"):
+            self.refused(*plot, "--ylim", limits, says="--ylim: ")
+
+    def test_speeds_that_no_gpu_has(self):
+        for number in ("1e-300", "1e300 s", "1e9"):
+            self.refused("judge", *RUN[1:], "--iteration", number, says="command line: --iteration: ")
 
     def test_enormous_links(self):
         """Whatever the links carry, half of the hosts get more than nothing across."""

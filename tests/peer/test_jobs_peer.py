@@ -23,16 +23,16 @@ from fabric import COLLECTIVES, Fabric, Topology
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import program  # noqa: E402
+from program import PROGRAM, REFERENCE, Case, needs, needs_program, run  # noqa: E402
 
 SEED = int(os.environ.get("ALLREPLAY_PEER_SEED", "2024"))
 CASES = int(os.environ.get("ALLREPLAY_JOBS_CASES", "30"))
 SHOWN = 2
 SCALE = 40  # iterations of some milliseconds: a picosecond that the last bit of a double decides is no difference
-WORKED = program.REFERENCE.parent / "cases" / "jobs.json"
+WORKED = REFERENCE.parent / "cases" / "jobs.json"
 
-known = program.PROGRAM.is_file() and program.run("jobs", "--help").returncode == 0
-needs_jobs = unittest.skipUnless(known, f"`allreplay jobs` is no command of {program.PROGRAM}")
+known = PROGRAM.is_file() and run("jobs", "--help").returncode == 0
+needs_jobs = unittest.skipUnless(known, f"`allreplay jobs` is no command of {PROGRAM}")
 
 
 # ---- random files ---------------------------------------------------------------------------------------------------
@@ -254,7 +254,7 @@ def times(answer):
             for row in answer["jobs"]}
 
 
-class Asked(program.Case):
+class Asked(Case):
     """What writes files and asks the peer."""
 
     def write(self, files):
@@ -284,7 +284,7 @@ class Asked(program.Case):
 class ThePeer(Asked):
     """What holds of the peer's own answers, without the program."""
 
-    @program.needs(WORKED)
+    @needs(WORKED)
     def test_worked_cases(self):
         for case in json.loads(WORKED.read_text(encoding="utf-8")):
             with self.subTest(case["name"]):
@@ -459,7 +459,7 @@ class Jobs(Asked):
         if found:
             self.fail("\n\n" + "\n\n".join(found))
 
-    @program.needs(WORKED)
+    @needs(WORKED)
     def test_worked_cases(self):
         for case in json.loads(WORKED.read_text(encoding="utf-8")):
             with self.subTest(case["name"]):
@@ -491,10 +491,9 @@ class Jobs(Asked):
         self.write({"c.json": cluster | stragglers | {"workers": row["workers"]}})
         strategy = row["strategy"] if isinstance(row["strategy"], dict) else {"name": row["strategy"]}
         options = [word for key, value in strategy.items() if key != "name" for word in ("-o", f"{key}={value}")]
-        done = self.run_program("run", "-p", row["profile"], "-c", "c.json", "-s", strategy["name"], "--collective",
-                                row["collective"], "--json", *options)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return {"iteration_s": json.loads(done.stdout)["iteration_s"]}
+        printed = self.output("run", "-p", row["profile"], "-c", "c.json", "-s", strategy["name"], "--collective",
+                              row["collective"], "--json", *options)
+        return {"iteration_s": json.loads(printed)["iteration_s"]}
 
     def test_alone_is_run(self):
         """A job by itself takes what `run` says of as many workers, in both fidelities, on every topology."""
@@ -556,12 +555,10 @@ class Jobs(Asked):
                 files |= {"p.json": trace(layers, 16), "q.json": trace([("other", [5000], 10, 10)], 16)}
                 files["jobs.json"] |= change
                 self.write(files)
-                done = self.run_program("jobs", "jobs.json", "--json")
-                self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
-                self.assertIn(named, done.stderr)
+                self.assertIn(named, self.refusal("jobs", "jobs.json", "--json"))
 
 
-@program.needs_program
+@needs_program
 class Goodput(Asked):
     """`allreplay goodput` against part 6, on iterations as the program says them."""
 
@@ -572,9 +569,7 @@ class Goodput(Asked):
         self.write({"p.json": trace([("l0", [5000], 10000, 10000)], 16), "c.json": self.CLUSTER})
 
     def run_of(self, workers):
-        done = self.run_program("run", "-p", "p.json", "-c", "c.json", "-s", "wfbp", "--workers", workers, "--json")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)
+        return self.answer("run", "-p", "p.json", "-c", "c.json", "-s", "wfbp", "--workers", workers)
 
     def random_reliability(self, pick):
         mtbf = pick.uniform(2000, 20000)
@@ -592,10 +587,7 @@ class Goodput(Asked):
             nodes, document = pick.randint(1, 5), self.random_reliability(pick)
             flags = [word for key, value in document.items()
                      for word in ([f"--{key}"] if value is True else [f"--{key}", str(value)])]
-            done = self.run_program("goodput", "-p", "p.json", "-c", "c.json", "-s", "wfbp", "--workers", nodes, *flags,
-                                    "--json")
-            self.assertEqual(done.returncode, 0, f"{done.stderr}{flags}")
-            given = json.loads(done.stdout)["goodput"]
+            given = self.answer("goodput", "-p", "p.json", "-c", "c.json", "-s", "wfbp", "--workers", nodes, *flags)["goodput"]
             row = runs[nodes]
             own = goodput.goodput(goodput.read(document), nodes, row["iteration_s"], row["samples_per_s"],
                                   lambda used: runs[used]["samples_per_s"])

@@ -108,7 +108,7 @@ class WithoutPipeline(program.Case):
             files, words = ["-p", "trace.json", "-c", "cluster.json"], [word for word in case.words if word != "--json"]
             given = json.loads(self.run_program("run", *files, *words, "--json").stdout)
             plan = self.run_program("plan", *files, *words, "--json")
-            (self.folder / "plan.json").write_text(plan.stdout, encoding="utf-8")
+            self.write("plan.json", plan.stdout)
             options = [part for place, word in enumerate(words) if word == "-o" for part in words[place:place + 2]]
             done = self.run_program("run", *files, "--plan", "plan.json", *options, "--json")
             self.assertEqual(done.returncode, 0, f"{done.stderr}{case.describe()}")

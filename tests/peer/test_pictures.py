@@ -71,9 +71,7 @@ def pixels(path):
 
 class Case(program.Case):
     def allreplay(self, *arguments):
-        done = self.run_program(*arguments)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done.stdout
+        return self.output(*arguments)
 
     def run_example(self, strategy, *more):
         """(metrics, slices of the trace by activity, picture)"""
@@ -171,7 +169,7 @@ class Timelines(Case):
         picture = Picture(self.folder / "x.svg")
         self.assertLess(picture.size, 1_000_000)
         self.assertGreater(len(picture.boxes("collective")), 100)
-        (self.folder / "deep.csv").write_text("layer,params,forward_us,backward_us\n" + "".join(f"l{i},{1000 * i + 1},{1 + i % 7},{2 + i % 11}\n" for i in range(604)))
+        self.write("deep.csv", "layer,params,forward_us,backward_us\n" + "".join(f"l{i},{1000 * i + 1},{1 + i % 7},{2 + i % 11}\n" for i in range(604)))
         self.allreplay("run", "--profile", "deep.csv", "--cluster", "k80-10gbe", "--strategy", "wfbp", "--timeline", "y.svg")
         self.assertLess(Picture(self.folder / "y.svg").size, 1_000_000)
 
@@ -233,9 +231,7 @@ class BadInput(Case):
 
     def refused(self, place, *arguments):
         before = sorted(self.folder.iterdir())
-        done = self.run_program(*arguments)
-        self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertEqual(place_of(done.stderr), place)
+        self.assertEqual(place_of(self.refusal(*arguments)), place)
         self.assertEqual(sorted(self.folder.iterdir()), before)
 
     def test_names(self):
@@ -255,7 +251,7 @@ class BadInput(Case):
                      *run, "--plot", "x.svg", "--timeline", "nowhere/y.json")
 
     def test_names_of_layers_that_are_markup(self):
-        (self.folder / "odd.csv").write_text("layer,params,forward_us,backward_us\n<b>&amp;,1000,500,900\n]]>\u5c42,2000,500,900\n")
+        self.write("odd.csv", "layer,params,forward_us,backward_us\n<b>&amp;,1000,500,900\n]]>\u5c42,2000,500,900\n")
         for name in ("x.svg", "x.png", "x.pdf"):
             self.allreplay("run", "--profile", "odd.csv", "--cluster", "k80-10gbe", "--strategy", "wfbp", "--timeline", name)
         texts = Picture(self.folder / "x.svg").texts

@@ -304,7 +304,7 @@ class Pipelines(program.Case):
         """What a plan comes to that is printed and read back, with the words that are left to say."""
         plan = self.run_program("plan", "-p", "trace.json", "-c", "cluster.json", *case.words)
         self.assertEqual(plan.returncode, 0, f"{plan.stderr}{case.describe()}")
-        (self.folder / "plan.json").write_text(plan.stdout, encoding="utf-8")
+        self.write("plan.json", plan.stdout)
         words, left = iter(map(str, case.words)), []
         for word in words:
             if word in SETTLED_WORDS:
@@ -462,8 +462,7 @@ class Pipelines(program.Case):
         for said, words in ((True, ["--tp", "2"]), (False, ["--tp", "1"])):
             case = self.plain(collective())
             case.write(self.folder)
-            done = self.run_program("run", "-p", "trace.json", "-c", "cluster.json", "-s", "wfbp", "--pp", "2", *words)
-            self.assertEqual(done.returncode, 0, done.stderr)
+            done = self.success("run", "-p", "trace.json", "-c", "cluster.json", "-s", "wfbp", "--pp", "2", *words)
             self.assertEqual("one worker" in done.stderr, said, done.stderr)
 
     def test_compare_and_sweep(self):
@@ -473,10 +472,7 @@ class Pipelines(program.Case):
         case.write(self.folder)
         shape = {"pp": 2, "schedule": "gpipe", "accumulate": 3}
         words = [word for key, value in shape.items() for word in (f"--{key}", value)]
-        done = self.run_program("compare", "-p", "trace.json", "-c", "cluster.json", "--strategies", "all", *words,
-                                "--json")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        compared = json.loads(done.stdout)
+        compared = self.answer("compare", "-p", "trace.json", "-c", "cluster.json", "--strategies", "all", *words)
         names = [row["strategy"] for row in compared]
         done = self.run_program("compare", "-p", "trace.json", "-c", "cluster.json", "--strategies", "wfbp", *words,
                                 "--csv")
@@ -486,10 +482,8 @@ class Pipelines(program.Case):
         self.assertLessEqual({"wfbp", "ddp", "megatron", "fsdp2"}, set(names))
         sweep = {"name": "s", "profiles": ["trace.json"], "clusters": ["cluster.json"],
                  "strategies": [{"name": name, **shape} for name in ("wfbp", "ddp", "fsdp2")]}
-        (self.folder / "sweep.json").write_text(json.dumps(sweep), encoding="utf-8")
-        done = self.run_program("sweep", "sweep.json", "--json")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        for row in [*compared, *json.loads(done.stdout)]:
+        self.write("sweep.json", sweep)
+        for row in [*compared, *self.answer("sweep", "sweep.json")]:
             alone = Case(case.trace, case.cluster, ["-s", row["strategy"], *words, "--json"])
             given, complaint = self.given(alone)
             self.assertIsNone(complaint)

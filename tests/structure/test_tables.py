@@ -8,10 +8,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import program  # noqa: E402
-from program import PROGRAM, needs_program  # noqa: E402
+from program import PROGRAM, WIDE, needs_program, output, run, tool_named  # noqa: E402
 
-tool = program.tool_named("write_tables")
+tool = tool_named("write_tables")
 
 
 @needs_program
@@ -29,8 +28,8 @@ class Tables(unittest.TestCase):
             found = [match[1] for match in tool.TABLE.findall(text)]
             self.assertEqual(text.count("<!-- allreplay"), len(found), f"{file.name}: a table has no end")
             shown += [line.split()[1] for line in found]
-        listable = re.search(r"known: (.*)\)", program.run("list", "q" * 20).stderr)[1].split(", ")
-        self.assertEqual(sorted(shown), sorted(what for what in listable if program.run("list", what, "--markdown").returncode == 0))
+        listable = re.search(r"known: (.*)\)", run("list", "q" * 20).stderr)[1].split(", ")
+        self.assertEqual(sorted(shown), sorted(what for what in listable if run("list", what, "--markdown").returncode == 0))
 
     def test_foreign_tables_are_replaced(self):
         page = "a\n<!-- allreplay list columns --markdown -->\n| column |\n<!-- end -->\nb\n"
@@ -43,10 +42,10 @@ class Tables(unittest.TestCase):
 
     def test_help_and_completion_read_the_rows(self):
         """A row's words are where users meet them."""
-        rows = program.output("list", "options", env=program.WIDE).splitlines()[2:]
+        rows = output("list", "options", env=WIDE).splitlines()[2:]
         for row in rows:
             name, about = row.split(None, 1)
-            told = program.output("help", name, env=program.WIDE)
+            told = output("help", name, env=WIDE)
             self.assertTrue(told.startswith(f"{name}: "), told)
             self.assertIn(f"--{name.replace('_', '-')} VALUE", told)
             self.assertIn(about.split(": ")[0], told)  # who reads it

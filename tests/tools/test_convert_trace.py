@@ -239,9 +239,8 @@ class Originals(Case):
     def test_a_table_matches_the_model(self):
         """`allreplay import` gives the layers of PipeDream's graphs the names and tensors of our models."""
         for file, model, tensors in (("resnet50_graph", "resnet50", 161), ("vgg16_graph", "vgg16", 32), ("alexnet_graph", "alexnet", 16)):
-            (self.folder / "table.csv").write_text(self.done("pipedream", ORIGINALS / f"pipedream/{file}.txt").stdout, encoding="utf-8")
-            done = self.run_program("import", "table.csv", "--batch", 128, "--match", model, "--out", "trace.json")
-            self.assertEqual(done.returncode, 0, done.stderr)
+            self.write("table.csv", self.done("pipedream", ORIGINALS / f"pipedream/{file}.txt").stdout)
+            self.output("import", "table.csv", "--batch", 128, "--match", model, "--out", "trace.json")
             trace = json.loads((self.folder / "trace.json").read_text(encoding="utf-8"))
             self.assertEqual(sum(len(layer["tensors"]) for layer in trace["model"]["layers"]), tensors)
 

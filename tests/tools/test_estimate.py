@@ -14,31 +14,21 @@ import tempfile
 import unittest
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = Path(os.environ.get("ALLREPLAY_PROGRAM", ROOT / "build" / "release" / "allreplay"))
-REFERENCE = Path(os.environ.get("ALLREPLAY_REFERENCE_DATA", ROOT.parent / "shared" / "data"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from program import PROGRAM, REFERENCE, ROOT, Case, answer, needs_program, run, success  # noqa: E402
+
 TOOL = ROOT / "tools" / "estimation_errors.py"
 MIXTRAL = ["--model", "mixtral-8x7b"]
 GPT2 = ["--model", "gpt2", "--device", "h100", "--batch", "2"]
 
 
-def run(*arguments, **options):
-    """The program's end."""
-    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, check=False, **options)
-
-
-@unittest.skipUnless(PROGRAM.is_file(), f"no program at {PROGRAM} (ALLREPLAY_PROGRAM says where it is)")
-class Estimates(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-
+@needs_program
+class Estimates(Case):
     def estimate(self, *arguments):
         """The trace, and what was printed."""
         out = self.folder / "out.json"
-        done = run("estimate", *arguments, "--out", out)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = success("estimate", *arguments, "--out", out)
         return json.loads(out.read_text(encoding="utf-8")), done.stdout
 
     def seconds(self, trace):
@@ -62,8 +52,7 @@ class Estimates(unittest.TestCase):
             self.assertEqual("trained parameters" in printed, name == "lora")
             self.assertEqual(any(layer.get("frozen") for layer in trace["layers"]), name == "lora")
             for strategy in ("ddp", "fsdp2"):
-                done = run("run", "--profile", self.folder / "out.json", "--cluster", "a100x8-8x200gbps", "--workers", 8, "--strategy", strategy, "--json")
-                self.assertEqual(done.returncode, 0, done.stderr)
+                done = success("run", "--profile", self.folder / "out.json", "--cluster", "a100x8-8x200gbps", "--workers", 8, "--strategy", strategy, "--json")
                 result = json.loads(done.stdout)
                 peaks[name, strategy], exposed[name, strategy] = result["memory_bytes"], result["exposed_comm_s"]
         # All parameters take 2 bytes of the 16 that they take in full training with ddp.
@@ -73,8 +62,7 @@ class Estimates(unittest.TestCase):
 
     def test_it_can_be_replayed_and_every_output_says_so(self):
         self.estimate(*GPT2)
-        done = run("run", "--profile", self.folder / "out.json", "--cluster", "k80-10gbe", "--strategy", "ddp")
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = success("run", "--profile", self.folder / "out.json", "--cluster", "k80-10gbe", "--strategy", "ddp")
         done = run("run", "--profile", self.folder / "out.json", "--cluster", "k80-10gbe", "--strategy", "ddp", "--json")
         self.assertEqual(json.loads(done.stdout)["origin"], "estimated")
 
@@ -88,9 +76,7 @@ class Estimates(unittest.TestCase):
 
     def result(self, command, *arguments):
         """The JSON of a command of the estimated trace."""
-        done = run(command, "--profile", self.folder / "out.json", *arguments, "--json")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)
+        return answer(command, "--profile", self.folder / "out.json", *arguments)
 
     def test_a_host_is_waited_for_and_said_to_be_the_limit(self):
         trace, _ = self.estimate(*GPT2[:-1], 1, "--seq", 128, "--host", "eager")
@@ -114,8 +100,7 @@ class Estimates(unittest.TestCase):
             self.assertAlmostEqual(self.result("run", *setting)["tokens_per_s_per_gpu"] / speed, 1, delta=1e-5)
             # Between them, from either trace, computing that does not wait shrinks, and launching does not.
         out = self.folder / "two.json"
-        done = run("estimate", "--from", self.folder / "out.json", "--batch", 1, "--out", out)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = success("estimate", "--from", self.folder / "out.json", "--batch", 1, "--out", out)
         self.assertEqual(json.loads(out.read_text(encoding="utf-8"))["host"], trace["host"])
 
     def test_words_are_the_preset(self):
@@ -165,8 +150,7 @@ class Estimates(unittest.TestCase):
     def test_a_batch_of_a_trace_of_an_unknown_device_is_proportional(self):
         before = json.loads((ROOT / "traces" / "resnet50_xeon_b8.json").read_text(encoding="utf-8"))
         out = self.folder / "out.json"
-        done = run("estimate", "--from", "resnet50_xeon_b8", "--batch", 16, "--out", out)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = success("estimate", "--from", "resnet50_xeon_b8", "--batch", 16, "--out", out)
         after = json.loads(out.read_text(encoding="utf-8"))
         self.assertEqual((after["batch_size"], after["origin"]), (16, "estimated"))
         for old, new in zip(before["layers"], after["layers"]):
@@ -181,7 +165,7 @@ class Estimates(unittest.TestCase):
                            ("heads", '{"model_type": "llama", "num_attention_heads": 31}'), ("text", '{"model_type": "llama", "hidden_size": "4096"}'),
                            ("type", '{"model_type": 5}'), ("device", '{"description": "d", "source": "s", "peak_tflops": {"fp8": 1}, "memory": "1 GB", '
                                                            '"memory_bandwidth": "1 GB/s", "sms": 1}')):
-            (self.folder / f"{name}.json").write_text(text, encoding="utf-8")
+            self.write(f"{name}.json", text)
         h100 = ["--device", "h100", "--batch", "2"]
         words = ["--layers", "2", "--hidden", "12", "--heads", "3", "--vocab", "7"]
         for arguments, said in (
@@ -285,7 +269,7 @@ class Estimates(unittest.TestCase):
             self.assertTrue(text == shipped[name], name)
 
 
-@unittest.skipUnless(PROGRAM.is_file(), f"no program at {PROGRAM} (ALLREPLAY_PROGRAM says where it is)")
+@needs_program
 class Errors(unittest.TestCase):
     """How good it is, from the figures that others published."""
 

@@ -26,15 +26,12 @@ WORDS = ["--nodes", "2", "--gpus", "4", "--network", "200Gbit/s", "--inner", "20
 class KnownSpeed(Case):
     def estimate(self, *arguments):
         """The finished process that writes t.json."""
-        done = self.run_program("estimate", *arguments, "--out", "t.json")
-        self.assertEqual(done.returncode, 0, f"{arguments}: {done.stderr}")
+        done = self.success("estimate", *arguments, "--out", "t.json")
         return done
 
     def replayed(self, *setting):
         """What `run --json` says of t.json."""
-        done = self.run_program("run", "--profile", "t.json", *setting, "--json")
-        self.assertEqual(done.returncode, 0, f"{setting}: {done.stderr}")
-        return json.loads(done.stdout)
+        return self.answer("run", "--profile", "t.json", *setting)
 
     def assert_comes_back(self, model, setting, known, column, value):
         self.estimate(*model, *setting, *known)
@@ -103,11 +100,10 @@ class Settings(KnownSpeed):
 @needs_program
 class WhatIsSaid(KnownSpeed):
     def refused(self, *arguments):
-        done = self.run_program("estimate", *arguments, "--out", "no.json")
-        self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
-        self.assertRegex(done.stderr, r"\A[^\n]+: [^\n]+ \([^\n]+\)\n\Z")
+        error = self.refusal("estimate", *arguments, "--out", "no.json")
+        self.assertRegex(error, r"\A[^\n]+: [^\n]+ \([^\n]+\)\n\Z")
         self.assertFalse((self.folder / "no.json").exists())
-        return done.stderr
+        return error
 
     def test_an_unreachable_speed(self):
         """32 GB of gradients through one port of 10 Gbit/s: the limit that is named is just possible, and nothing beyond it."""

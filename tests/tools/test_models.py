@@ -12,12 +12,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import program  # noqa: E402
-from program import REFERENCE, ROOT  # noqa: E402
+from program import REFERENCE, ROOT, tool_named  # noqa: E402
 
 TOOL = ROOT / "tools" / "make_models.py"
 
-make_models = program.tool_named("make_models")
+make_models = tool_named("make_models")
 
 MACS_TOLERANCE = 0.05  # published figures leave out normalisations (up to 4.6 % in MobileNet-v2) and are rounded
 

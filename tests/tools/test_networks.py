@@ -2,14 +2,14 @@
 """Networks of two levels, tables by number of workers, and NCCL's prices, as users run them. Run: python3 tests/tools/test_networks.py"""
 
 import json
-import os
-import subprocess
-import tempfile
+import sys
 import unittest
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = Path(os.environ.get("ALLREPLAY_PROGRAM", ROOT / "build" / "release" / "allreplay"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from program import Case, answer, needs_program, output, run  # noqa: E402
+
 NODE = {"workers": 8, "alpha": "1 us", "bandwidth": "370 GB/s"}
 LINKS = {"node": NODE, "alpha": "5 us", "bandwidth": "50 GB/s", "rails": 8}
 TABLE = [{"bytes": "1 kB", "time": "10 us"}, {"bytes": "1 MB", "time": "1 ms"}]
@@ -20,18 +20,13 @@ def without(network, *keys):
     return {key: value for key, value in network.items() if key not in keys}
 
 
-@unittest.skipUnless(PROGRAM.is_file(), f"no program at {PROGRAM} (ALLREPLAY_PROGRAM says where it is)")
-class Networks(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-
+@needs_program
+class Networks(Case):
     def run_on(self, network, workers, *arguments):
         file = self.folder / "cluster.json"
         file.write_text(json.dumps({"name": "two", "workers": workers, "network": network}))
         size = [] if "--bytes" in arguments else ["--bytes", "1GB"]
-        return subprocess.run([PROGRAM, "collective", "--cluster", file, *size, "--json", *arguments], capture_output=True, text=True, check=False)
+        return run("collective", "--cluster", file, *size, "--json", *arguments)
 
     def row(self, network, workers, *arguments):
         done = self.run_on(network, workers, *arguments)
@@ -101,7 +96,7 @@ class Networks(unittest.TestCase):
         # 2·63 hops of a slice, of which at most 16 leave a node: 16·5 + 110·1 us, and the bytes of the closed form.
         self.assertAlmostEqual(self.row(LINKS, 64, "--fidelity", "fluid")["time_s"], 190e-6 + 126 / 64 / 370, delta=1e-10)
         file = self.folder / "cluster.json"
-        facts = json.loads(subprocess.run([PROGRAM, "topology", "--cluster", file, "--json"], capture_output=True, text=True, check=True).stdout)
+        facts = answer("topology", "--cluster", file)
         self.assertEqual([facts[key] for key in ("kind", "hosts", "gpus_per_host", "switches", "diameter_hops", "diameter_s", "bisection_exact")], ["rail", 8, 8, 8, 4, 0, True])  # of the spines no route makes use
         self.assertAlmostEqual(facts["bisection_GBps"], 4 * 8 * 50)
         self.refused(LINKS, 60, "--collective", "hierarchical", "--fidelity", "fluid", says=": ")
@@ -159,7 +154,7 @@ class Networks(unittest.TestCase):
         self.assertEqual((row["algorithm"], row["protocol"]), ("ring", "LL"))
         self.assertAlmostEqual(row["time_s"], 15e-6 + 1024e-9 / (141 * 8 / 14), delta=1e-12)
         self.assertNotIn("algorithm", self.row(nccl, 8, "--collective", "ring"))
-        table = subprocess.run([PROGRAM, "collective", "--cluster", self.folder / "cluster.json", "--bytes", "1024B"], capture_output=True, text=True, check=True).stdout
+        table = output("collective", "--cluster", self.folder / "cluster.json", "--bytes", "1024B")
         self.assertRegex(table, r"(?s)algorithm +protocol.*ring +LL\n")
         for fidelity in ("fluid", "message"):
             row = self.row(nccl, 8, "--fidelity", fidelity)
@@ -179,8 +174,7 @@ class Networks(unittest.TestCase):
     def test_training_runs(self):
         """Strategies replay on nccl's prices, in one stage and in two, and none beats its bound."""
         for cluster in ("h100x8-8x400gbps", "v100x4-pcie-10gbe"):
-            done = subprocess.run([PROGRAM, "compare", "--profile", "resnet50_p100_b64", "--cluster", cluster, "--json", "--strategies", "wfbp,mg-wfbp,optimal-merge,dear,bytescheduler"], capture_output=True, text=True, check=True)
-            rows = json.loads(done.stdout)
+            rows = answer("compare", "--profile", "resnet50_p100_b64", "--cluster", cluster, "--strategies", "wfbp,mg-wfbp,optimal-merge,dear,bytescheduler")
             self.assertEqual(len(rows), 5)
             for row in rows:
                 self.assertGreaterEqual(row["iteration_s"] * (1 + 1e-9), row["lower_bound_s"], row["strategy"])

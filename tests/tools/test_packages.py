@@ -33,8 +33,8 @@ MISSING = [name for name in ("cmake", "cpack", "cc", "file", "dpkg-deb", TOOL) i
 class Packages(Case):
     def setUp(self):
         super().setUp()
-        (self.folder / "LICENSE").write_text("none", encoding="utf-8")
-        (self.folder / "CMakeLists.txt").write_text(PROJECT.format(root=ROOT), encoding="utf-8")
+        self.write("LICENSE", "none")
+        self.write("CMakeLists.txt", PROJECT.format(root=ROOT))
         for words in (("-S", ".", "-B", "build"), ("--build", "build")):
             subprocess.run(["cmake", *words], cwd=self.folder, check=True, capture_output=True)
 

@@ -20,8 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import program  # noqa: E402
-from program import PROGRAM, ROOT  # noqa: E402
+from program import PROGRAM, ROOT, Case, tool_named  # noqa: E402
 
 TOOL = ROOT / "tools" / "profile_torch.py"
 PYTHON = [ROOT / "tools" / "python.sh", "--with", "torchvision"]
@@ -34,7 +33,7 @@ if __name__ == "__main__" and not importlib.util.find_spec("torchvision"):  # st
 
 import torch  # noqa: E402
 
-tool = program.tool_named("profile_torch")
+tool = tool_named("profile_torch")
 from torch_profile import gradients, machine, recorder, subjects  # noqa: E402
 
 CPU = torch.device("cpu")
@@ -103,7 +102,7 @@ def run_here(*arguments):
     return status, errors.getvalue()
 
 
-class InFolder(program.Case):
+class InFolder(Case):
     """With a folder of its own."""
 
     def profile(self, model, *options):

@@ -17,8 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import program  # noqa: E402
-from program import ROOT, needs_program, output  # noqa: E402
+from program import ROOT, Case, needs_program, output  # noqa: E402
 
 PYTHON = [ROOT / "tools" / "python.sh", "--with", "torch.distributed"]
 
@@ -102,7 +101,7 @@ def work(rank, folder):
 
 
 @needs_program
-class PyTorch(program.Case):
+class PyTorch(Case):
     def buckets(self, profile, *options, strategy="ddp", cluster="k80-10gbe", workers=4):
         """The bytes of each, as planned."""
         plan = json.loads(output("plan", "--profile", profile, "--cluster", cluster, "--workers", workers, "--strategy", strategy, "--json", *options))
@@ -165,7 +164,7 @@ class PyTorch(program.Case):
     def of_two_workers(self, case):
         for old in self.folder.glob("meeting"):
             old.unlink()
-        (self.folder / "case.json").write_text(json.dumps(case), encoding="utf-8")
+        self.write("case.json", case)
         workers = [subprocess.Popen([sys.executable, __file__, "worker", str(rank), self.folder], stderr=subprocess.PIPE, text=True,
                                     env={**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}) for rank in range(WORKERS)]
         for one in workers:

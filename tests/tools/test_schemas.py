@@ -156,9 +156,6 @@ class Schemas(program.Case):
         for name, document in (("trace", bad.TRACE), ("cluster", bad.CLUSTER), ("plain", changed(bad.CLUSTER, "/jitter", REMOVE))):
             self.write(f"{name}.json", document)
 
-    def write(self, name, document):
-        (self.folder / name).write_text(json.dumps(document), encoding="utf-8")
-
     def program(self, kind, name):
         """What the program says when it reads a file of this kind."""
         run = ["run", "--profile", "trace.json", "--cluster", "plain.json", "--strategy", "wfbp"]
@@ -226,10 +223,10 @@ class Schemas(program.Case):
         pipeline = ["--pp", 2, "--micro-batches", 4, "--option", "p2p_bytes=1kB"]
         for strategy in ("horovod", "fsdp2", "megatron", "ddp"):
             for schedule in ("1f1b", "zbv"):
-                check.validate(json.loads(program.output("plan", "--profile", "lenet5_2xk40c_b128", "--cluster", "k80-10gbe", "--strategy", strategy,
-                                                         *pipeline, "--schedule", schedule, "--json")))
+                check.validate(program.answer("plan", "--profile", "lenet5_2xk40c_b128", "--cluster", "k80-10gbe", "--strategy", strategy,
+                                              *pipeline, "--schedule", schedule))
         for strategy in ("horovod", "bytescheduler", "dear", "s-sgd"):
-            check.validate(json.loads(program.output("plan", "--profile", "lenet5_2xk40c_b128", "--cluster", "k80-10gbe", "--strategy", strategy, "--json")))
+            check.validate(program.answer("plan", "--profile", "lenet5_2xk40c_b128", "--cluster", "k80-10gbe", "--strategy", strategy))
         self.assertFalse(check.is_valid({"blocks": [{"slices": []}]}))
         self.assertFalse(check.is_valid({"blocks": [{"slices": ["a"]}], "lanes": [{"name": "one"}]}))
 

@@ -10,14 +10,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import program  # noqa: E402
-from program import ROOT  # noqa: E402
+from program import ROOT, Case  # noqa: E402
 
 TOOLS = ROOT / "tools"
 NEEDED = ["bash", "dirname", "env", "grep", "sed"]  # by setup.sh, beside what the tests put in their place
 
 
-class Scripts(program.Case):
+class Scripts(Case):
     """From a folder elsewhere, with a space in its name."""
 
     def run_script(self, name, *arguments, **how):
@@ -61,7 +60,7 @@ class Scripts(program.Case):
 
     def test_python_imports_nothing_from_the_working_directory(self):
         for name in ("json", "runpy"):
-            (self.folder / f"{name}.py").write_text("print('this one')\n", encoding="utf-8")
+            self.write(f"{name}.py", "print('this one')\n")
         done = self.run_script("python.sh", "--with", "json", "-c", "import json, runpy, sys; print(json.dumps(sys.argv[1:]))", "a b")
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, '["a b"]\n', ""))
 

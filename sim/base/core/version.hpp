@@ -5,8 +5,8 @@
 
 namespace allreplay {
 
-std::string version();             ///< "2.0.0"
+std::string version();             ///< "3.0.0"
 std::string built_with();          ///< "GCC 12.2.0, Release, with MPI": one line
-std::string version_and_commit();  ///< "2.0.0 (0123abc)"; without the commit if not built from a git checkout
+std::string version_and_commit();  ///< "3.0.0 (0123abc)"; without the commit if not built from a git checkout
 
 }  // namespace allreplay

@@ -105,10 +105,12 @@ ConfigFile config_of_model(const std::string& name, const std::string& file) {
 ConfigFile read_config(const Files& files, const std::string& name, const std::vector<std::string>& given) {
   const std::string in_folder = name + (name.ends_with('/') ? "" : "/") + "config.json";
   if (files.is_file(in_folder)) return config_of_model(name, in_folder);
+  std::error_code too_long;
   if (!files.is_file(name))
     throw InputError({"command line", "--config"},
-                     std::filesystem::is_directory(name) ? fmt::format("{} is a folder without config.json", name)
-                                                         : fmt::format("no such file: {}", name),
+                     std::filesystem::is_directory(name, too_long)
+                         ? fmt::format("{} is a folder without config.json", name)
+                         : fmt::format("no such file: {}", name),
                      config_formats);
   const std::string ending = std::filesystem::path(name).extension().string();
   for (const std::string_view page : {".md", ".rst", ".html", ".htm", ".pdf"})

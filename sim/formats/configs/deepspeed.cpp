@@ -20,26 +20,22 @@ constexpr AutoSize auto_sizes[] = {
     {"stage3_param_persistence_threshold", "--persistence", 10, 1, true},
 };
 
-constexpr Renamed of_stages_1_and_2[] = {{"allgather_bucket_size", "--allgather-bucket"}};
-constexpr Renamed of_stage_3[] = {{"stage3_max_live_parameters", "--max-live"},
-                                  {"stage3_max_reuse_distance", "--max-reuse"}};
-
 void read_zero_sizes(ConfigReader& read, const std::string& zero, std::int64_t stage) {
-  for (const Renamed& row : of_stages_1_and_2)
-    if (stage < 3) read.count(zero + std::string(row.key), row.flag, 0);
-  for (const Renamed& row : of_stage_3)
-    if (stage == 3) read.count(zero + std::string(row.key), row.flag, 0);
+  if (stage < 3) {
+    read.count(zero + "allgather_bucket_size", "--allgather-bucket", 0);
+  } else {
+    read.count(zero + "stage3_max_live_parameters", "--max-live", 0);
+    read.count(zero + "stage3_max_reuse_distance", "--max-reuse", 0);
+  }
   for (const AutoSize& one : auto_sizes) {
     if (one.of_stage_3 && stage != 3) continue;
     const std::string key = zero + one.key;
     read.count(key, one.flag, one.of_stage_3 ? 0 : 1);
     if (!read.entries.is_auto(key)) continue;
-    read.later([one, place = SourceLocation{read.entries.file(), key}](
-                   const ConfigFacts& facts) -> std::vector<ConfigSetting> {
-      if (facts.hidden == 0) return {};
+    read.later({read.entries.file(), key}, [one](const ConfigFacts& facts, LaterSettings& settings) {
       const auto width = static_cast<double>(facts.hidden);
       const double size = one.times * width * (one.power == 2 ? width : 1);
-      return {{one.flag, std::to_string(static_cast<std::int64_t>(size)), place}};
+      if (width > 0) settings.set(one.flag, static_cast<std::int64_t>(size));
     });
   }
 }
@@ -53,11 +49,11 @@ void read_zero_stage(ConfigReader& read, const std::string& prefix) {
     return;
   }
   if (stage > 3) throw InputError(read.place_of(key), fmt::format("{} is not a stage of ZeRO", stage), "0 to 3");
-  read.set("--strategy", fmt::format("zero-{}", stage), read.place_of(key));
+  read.set("--strategy", fmt::format("zero-{}", stage), key);
   read_zero_sizes(read, zero, stage);
   read.yes_or_no(zero + "overlap_comm", "--overlap-comm");
   if (const std::string whole = zero + "use_multi_rank_bucket_allreduce"; stage < 3 && read.entries.find(whole))
-    read.set("--bucket-op", read.entries.flag(whole) ? "all-reduce" : "reduce-scatter", read.place_of(whole));
+    read.set("--bucket-op", read.entries.flag(whole) ? "all-reduce" : "reduce-scatter", whole);
   for (const char* part : {"offload_optimizer", "offload_param"}) {
     const std::string device = zero + part + ".device";
     if (const std::string where = read.entries.text(device); !where.empty() && where != "none")
@@ -80,14 +76,13 @@ void read_zero_types(ConfigReader& read, const std::string& prefix) {
   for (const auto& [key, type] : {std::pair("bf16", "bf16"), {"bfloat16", "bf16"}, {"fp16", "fp16"}}) {
     const std::string enabled = prefix + key + ".enabled";
     if (!read.entries.flag(enabled) || is_set) continue;
-    read.set("--precision", type, read.place_of(enabled));
+    read.set("--precision", type, enabled);
     is_set = true;
   }
   const ConfigWords types{{"bf16", "bf16"},    {"bfp16", "bf16"}, {"bfloat16", "bf16"}, {"fp16", "fp16"},
                           {"float16", "fp16"}, {"fp32", "fp32"},  {"float32", "fp32"}};
   const std::string key = prefix + "communication_data_type";
-  if (const std::string type = read.word(key, types); !type.empty())
-    read.set("--gradient-dtype", type, read.place_of(key));
+  if (const std::string type = read.word(key, types); !type.empty()) read.set("--gradient-dtype", type, key);
 }
 
 // train_batch_size = train_micro_batch_size_per_gpu x gradient_accumulation_steps x replicas: any two give the third.
@@ -96,8 +91,8 @@ void read_zero_batch(ConfigReader& read, const std::string& prefix) {
                     steps_key = prefix + "gradient_accumulation_steps";
   const auto all = read.entries.count(all_key), each = read.entries.count(each_key),
              steps = read.entries.count(steps_key);
-  if (each) read.set("--batch", std::to_string(*each), read.place_of(each_key));
-  if (steps && *steps > 1) read.set("--micro-batches", std::to_string(*steps), read.place_of(steps_key));
+  if (each) read.set("--batch", *each, each_key);
+  if (steps && *steps > 1) read.set("--micro-batches", *steps, steps_key);
   if (!all) return;
   const SourceLocation place = read.place_of(all_key);
   if (each && steps) {
@@ -106,16 +101,13 @@ void read_zero_batch(ConfigReader& read, const std::string& prefix) {
       throw InputError(place, fmt::format("{} samples are not a multiple of {} x {}", *all, *each, *steps),
                        "micro-batch x accumulation steps x workers");
     if (!read.entries.has(prefix + "tensor_parallel.") && !read.entries.has(prefix + "pipeline"))
-      read.set("--workers", std::to_string(*all / samples), place);
+      read.set("--workers", *all / samples, place);
     return;
   }
-  if (each) return read.set("--global-batch", std::to_string(*all), place);
-  read.later([all = *all, steps = steps.value_or(1), place](const ConfigFacts& facts) -> std::vector<ConfigSetting> {
-    const auto replicas = facts.replicas();
-    if (!replicas) return {};
-    const std::int64_t passes = product({*replicas, steps}, place);
-    if (all % passes != 0) return {};
-    return {{"--batch", std::to_string(all / passes), place}};
+  if (each) return read.set("--global-batch", *all, place);
+  read.later(place, [all = *all, steps = steps.value_or(1)](const ConfigFacts& facts, LaterSettings& settings) {
+    const std::int64_t passes = product({facts.replicas().value_or(0), steps}, settings.place);
+    if (passes > 0 && all % passes == 0) settings.set("--batch", all / passes);
   });
 }
 

@@ -6,14 +6,26 @@
 #include <fmt/format.h>
 
 #include "sim/base/core/json.hpp"
+#include "sim/base/core/name.hpp"
+#include "sim/base/core/text.hpp"
 #include "sim/base/core/units.hpp"
 
 namespace allreplay {
 
+std::string key_below(const std::string& key, std::string_view name, const SourceLocation& place) {
+  std::string whole = key.empty() ? std::string(name) : fmt::format("{}.{}", key, name);
+  if (whole.size() > longest_name || !is_one_line(whole))
+    throw InputError(place, "has a key that is too long or not visible",
+                     fmt::format("one line of at most {} bytes, with those above it", longest_name));
+  return whole;
+}
+
 void Entries::add(std::string key, std::string value, SourceLocation place) {
+  key = key_below("", key, place);
   constexpr std::size_t most = 5'000;
   if (all_.size() == most)
     throw InputError({file_, ""}, fmt::format("has more than {} values", most), "a configuration");
+  places_.emplace(key, all_.size());
   all_.push_back({std::move(key), std::move(value), std::move(place)});
 }
 
@@ -27,8 +39,8 @@ void Entries::set(const std::string& key, std::string value, const SourceLocatio
 }
 
 Entry* Entries::at(std::string_view key) {
-  const auto found = std::find_if(all_.begin(), all_.end(), [&](const Entry& one) { return one.key == key; });
-  return found == all_.end() ? nullptr : &*found;
+  const auto found = places_.find(key);
+  return found == places_.end() ? nullptr : &all_[found->second];
 }
 
 void Entries::add_missing(const Entries& other) {
@@ -120,12 +132,11 @@ std::string lower_case(std::string_view text) {
 namespace {
 
 void add_values(Entries& entries, const Json& json, const std::string& key) {
-  const auto below = [&](const std::string& name) { return key.empty() ? name : key + "." + name; };
   if (json.is_object()) {
-    for (const auto& [name, value] : json.members()) add_values(entries, value, below(name));
+    for (const auto& [name, value] : json.members()) add_values(entries, value, key_below(key, name, json.place()));
   } else if (json.is_array()) {
     std::size_t i = 0;
-    for (const Json& item : json.items()) add_values(entries, item, below(std::to_string(i++)));
+    for (const Json& item : json.items()) add_values(entries, item, key_below(key, std::to_string(i++), json.place()));
   } else {
     entries.add(key, json.is_string() ? json.text() : json.dump(), json.place());
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -28,7 +29,7 @@ class Entries {
   const std::string& file() const { return file_; }
   bool is_from_shell() const { return from_shell_; }
 
-  /// Throws InputError beyond 5,000 values, which no configuration has.
+  /// Throws InputError beyond 5,000 values, which no configuration has, and as key_below().
   void add(std::string key, std::string value, SourceLocation place);
   /// Replaces the value of the key if there is one, as the last of several arguments does.
   void set(const std::string& key, std::string value, const SourceLocation& place);
@@ -64,7 +65,12 @@ class Entries {
   std::vector<std::string> unset_;
   std::set<std::string, std::less<>> asked_;
   std::vector<Entry> all_;
+  std::map<std::string, std::size_t, std::less<>> places_;  // in all_, by key
 };
+
+/// The key of a member: "training.steps" of `name` "steps" below "training"; `name` itself below "". Throws InputError
+/// for a key that is longer than a name may be, so that deep files need no more memory than flat ones, or not visible.
+std::string key_below(const std::string& key, std::string_view name, const SourceLocation& place);
 
 /// The text with small letters instead of capital ones, as values are compared.
 std::string lower_case(std::string_view text);

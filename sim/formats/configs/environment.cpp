@@ -43,10 +43,8 @@ void read_environment(ConfigReader& read) {
     if (one.unit == Variable::Unit::Bytes)
       read.set(one.flag, fmt::format("{} B", value), entry->place);
     else
-      read.later([flag = std::string(one.flag), value,
-                  place = entry->place](const ConfigFacts& facts) -> std::vector<ConfigSetting> {
-        if (facts.gradient_bytes == 0) return {};
-        return {{flag, fmt::format("{} B", value * facts.gradient_bytes), place}};
+      read.later(entry->place, [one, value](const ConfigFacts& facts, LaterSettings& settings) {
+        if (facts.gradient_bytes > 0) settings.set(one.flag, fmt::format("{} B", value * facts.gradient_bytes));
       });
   }
 }

@@ -72,7 +72,7 @@ class Fsdp {
     translate_units(second);
     if (!second) translate_prefetch();
     if (entries.flag(key("activation_checkpointing")) || entries.flag("fsdp_config.activation_checkpointing"))
-      read_.set("--recompute", "full", read_.place_of(key("activation_checkpointing")));
+      read_.set("--recompute", "full", key("activation_checkpointing"));
     for (const char* one : {"offload_params", "cpu_offload", "forward_prefetch"})
       if (entries.flag(key(one))) read_.note(key(one));
   }
@@ -92,14 +92,13 @@ class Fsdp {
   // Hybrid sharding shards among the processes of a machine.
   void translate_groups() {
     const auto processes = read_.entries.count("num_processes"), machines = read_.entries.count("num_machines");
-    if (processes && machines)
-      return read_.set("--shard-group", std::to_string(*processes / *machines), read_.place_of("num_machines"));
+    if (processes && machines) return read_.set("--shard-group", *processes / *machines, "num_machines");
     const SourceLocation place = read_.place_of(read_.entries.find("fsdp") ? "fsdp" : key("sharding_strategy"));
-    read_.later([place](const ConfigFacts& facts) -> std::vector<ConfigSetting> {
+    read_.later(place, [](const ConfigFacts& facts, LaterSettings& settings) {
       if (facts.node == 0)
-        throw InputError(place, "shards in groups of unknown size: nothing says how many workers a node has",
+        throw InputError(settings.place, "shards in groups of unknown size: nothing says how many workers a node has",
                          "--shard-group on the command line, or --cluster of nodes");
-      return {{"--shard-group", std::to_string(facts.node), place}};
+      settings.set("--shard-group", facts.node);
     });
   }
 
@@ -109,11 +108,10 @@ class Fsdp {
     if (policy == "NO_WRAP") read_.note("fsdp_auto_wrap_policy NO_WRAP");
     const auto least = entries.count(key("min_num_params"), 0);
     if (policy != "SIZE_BASED_WRAP" || !least || *least == 0 || second) return;
-    const std::int64_t bytes = *least;
-    read_.later(
-        [bytes, place = read_.place_of(key("min_num_params"))](const ConfigFacts& facts) -> std::vector<ConfigSetting> {
-          return {{"--wrap", fmt::format("{}B", bytes * (facts.precision == "fp32" ? 4 : 2)), place}};
-        });
+    read_.later(read_.place_of(key("min_num_params")),
+                [count = *least](const ConfigFacts& facts, LaterSettings& settings) {
+                  settings.set("--wrap", fmt::format("{}B", count * (facts.precision == "fp32" ? 4 : 2)));
+                });
   }
 
   void translate_prefetch() {
@@ -128,7 +126,7 @@ class Fsdp {
                                               {"no_prefetch", "none"},
                                               {"3", "none"}});
     // Without the key, neither Trainer nor accelerate asks FSDP to prefetch.
-    read_.set("--backward-prefetch", rule.empty() ? "none" : rule, read_.place_of(own));
+    read_.set("--backward-prefetch", rule.empty() ? "none" : rule, own);
   }
 
   ConfigReader& read_;
@@ -188,7 +186,7 @@ void read_model_name(ConfigReader& read, const Files& files) {
   if (model.empty()) return;
   const std::string beside = (std::filesystem::path(read.entries.file()).parent_path() / model).string();
   const bool is_beside = files.is_file(beside + "/config.json");
-  read.set("--model", is_beside ? beside : model, read.place_of(key));
+  read.set("--model", is_beside ? beside : model, key);
 }
 
 // PEFT is Trainer's library of adapters; LLaMA-Factory has its own word for them.
@@ -243,7 +241,7 @@ void read_hugging_face(ConfigReader& read, const Files& files) {
       read.count(key, "--seq");
       break;
     }
-  if (entries.flag("gradient_checkpointing")) read.set("--recompute", "full", read.place_of("gradient_checkpointing"));
+  if (entries.flag("gradient_checkpointing")) read.set("--recompute", "full", "gradient_checkpointing");
   read.not_simulated({"tp_size", "parallelism_config.parallelism_config_tp_size",
                       "parallelism_config.parallelism_config_cp_size", "dynamo_config.dynamo_backend",
                       "parallelism_config.parallelism_config_sp_size", "parallelism_config.parallelism_config_dp_size",

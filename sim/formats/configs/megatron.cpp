@@ -13,15 +13,14 @@ void read_megatron_types(ConfigReader& read, bool sums_in_bf16, bool sums_in_fp3
   Entries& entries = read.entries;
   const char* const key = entries.flag("bf16") ? "bf16" : entries.flag("fp16") ? "fp16" : nullptr;
   if (key)
-    read.set("--precision", key, read.place_of(key));
+    read.set("--precision", key, key);
   else if (entries.find("num_layers"))  // a whole script, which trains in fp32
-    read.set("--precision", "fp32", read.place_of("num_layers"));
+    read.set("--precision", "fp32", "num_layers");
   const SourceLocation place = read.place_of(sums_in_bf16 ? "grad_reduce_in_bf16" : "bf16");
   // validate_args(): with bf16, gradients are summed in fp32 by default; with fp16 they are not.
-  read.later([=](const ConfigFacts& facts) -> std::vector<ConfigSetting> {
-    if (facts.precision == "bf16") return {{"--gradient-dtype", sums_in_bf16 ? "bf16" : "fp32", place}};
-    if (facts.precision == "fp16" && sums_in_fp32) return {{"--gradient-dtype", "fp32", place}};
-    return {};
+  read.later(place, [=](const ConfigFacts& facts, LaterSettings& settings) {
+    if (facts.precision == "bf16") settings.set("--gradient-dtype", sums_in_bf16 ? "bf16" : "fp32");
+    if (facts.precision == "fp16" && sums_in_fp32) settings.set("--gradient-dtype", "fp32");
   });
 }
 
@@ -35,17 +34,16 @@ void read_megatron_stages(ConfigReader& read, std::int64_t pp, std::int64_t chun
              last = entries.count("decoder_last_pipeline_num_layers", 0);
   const SourceLocation place = read.place_of("pipeline_model_parallel_size");
   if (pp == 1) return;
-  read.later([=](const ConfigFacts& facts) -> std::vector<ConfigSetting> {
+  read.later(place, [=](const ConfigFacts& facts, LaterSettings& settings) {
     const std::int64_t blocks = std::ssize(facts.blocks);
-    std::vector<ConfigSetting> settings;
     std::int64_t each = chunks;
     if (layers_of_chunk && blocks > 0)
       each = std::max<std::int64_t>(1, blocks / product({pp, *layers_of_chunk}, place));
     if (each > 1) {
-      settings.push_back({"--chunks", std::to_string(each), place});
-      settings.push_back({"--schedule", "interleaved", place});
+      settings.set("--chunks", each);
+      settings.set("--schedule", "interleaved");
     }
-    if (blocks == 0) return settings;
+    if (blocks == 0) return;
     const std::int64_t count = product({pp, each}, place);
     if (count > blocks)
       throw InputError(place, fmt::format("{} chunks of {} blocks", count, blocks), "at most one for each block");
@@ -64,9 +62,7 @@ void read_megatron_stages(ConfigReader& read, std::int64_t pp, std::int64_t chun
     }
     cut.front() -= input;
     cut.back() -= output;
-    if (const std::string stages = stages_of_blocks(cut, facts); !stages.empty())
-      settings.push_back({"--stages", stages, place});
-    return settings;
+    if (const std::string stages = stages_of_blocks(cut, facts); !stages.empty()) settings.set("--stages", stages);
   });
 }
 
@@ -82,25 +78,22 @@ void read_megatron_pipeline(ConfigReader& read) {
     read.note("overlap_moe_expert_parallel_comm without an interleaved schedule");
   if (pp == 1) return;
   read.count("microbatch_group_size_per_vp_stage", "--microbatch-group");
-  if (entries.flag("no_align_grad_reduce"))
-    read.set("--align-grad-reduce", "false", read.place_of("no_align_grad_reduce"));
+  if (entries.flag("no_align_grad_reduce")) read.set("--align-grad-reduce", "false", "no_align_grad_reduce");
   // Sends overlap computation only in interleaved schedules. Fewer micro-batches than ranks have no steady part.
   const bool blocks = !chunks && !layers;
-  read.later([blocks, place = read.place_of("pipeline_model_parallel_size")](
-                 const ConfigFacts& facts) -> std::vector<ConfigSetting> {
+  const SourceLocation place = read.place_of("pipeline_model_parallel_size");
+  read.later(place, [blocks](const ConfigFacts& facts, LaterSettings& settings) {
     const auto replicas = facts.replicas();
-    const std::int64_t at_once = product({replicas.value_or(1), facts.number("--batch", 1)}, place);
+    const std::int64_t at_once = product({replicas.value_or(1), facts.number("--batch", 1)}, settings.place);
     const bool is_short =
         replicas && at_once > 0 && facts.number("--global-batch", 0) / at_once < facts.number("--pp", 1);
-    if (!blocks || is_short) return {};
-    return {{"--p2p", "blocking", place}};
+    if (blocks && !is_short) settings.set("--p2p", "blocking");
   });
   if (entries.flag("overlap_moe_expert_parallel_comm"))
-    read.later([blocks, place = read.place_of("overlap_moe_expert_parallel_comm")](
-                   const ConfigFacts& facts) -> std::vector<ConfigSetting> {
-      if (blocks || facts.number("--ep", 1) == 1) return {};
-      return {{"--ep-overlap", "true", place}};
-    });
+    read.later(read.place_of("overlap_moe_expert_parallel_comm"),
+               [blocks](const ConfigFacts& facts, LaterSettings& settings) {
+                 if (!blocks && facts.number("--ep", 1) > 1) settings.set("--ep-overlap", "true");
+               });
   if (!blocks && (entries.flag("no_overlap_p2p_communication") ||
                   (entries.find("overlap_p2p_comm") && !entries.flag("overlap_p2p_comm"))))
     read.note("blocking sends of an interleaved schedule");
@@ -118,31 +111,30 @@ void read_megatron_instances(ConfigReader& read) {
   }
   const std::int64_t count = *read.entries.count(key);
   if (count == 1) return;
-  read.later([count, at = instances->place](const ConfigFacts& facts) -> std::vector<ConfigSetting> {
+  read.later(instances->place, [count](const ConfigFacts& facts, LaterSettings& settings) {
     const auto replicas = facts.replicas();
-    if (!replicas) return {};
-    const std::int64_t ranks = product({*replicas, facts.number("--cp", 1)}, at);
+    if (!replicas) return;
+    const std::int64_t ranks = product({*replicas, facts.number("--cp", 1)}, settings.place);
     if (ranks % count != 0)
-      throw InputError(at, fmt::format("{} instances do not divide {} data-parallel ranks", count, ranks), "a divisor");
-    return {{"--shard-group", std::to_string(ranks / count), at}};
+      throw InputError(settings.place, fmt::format("{} instances do not divide {} data-parallel ranks", count, ranks),
+                       "a divisor");
+    settings.set("--shard-group", ranks / count);
   });
 }
 
 void read_megatron_fsdp(ConfigReader& read) {
   Entries& entries = read.entries;
   const char* const key = entries.find("use_megatron_fsdp") ? "use_megatron_fsdp" : "use_custom_fsdp";
-  read.set("--strategy", "megatron-fsdp", read.place_of(key));
+  read.set("--strategy", "megatron-fsdp", key);
   const std::string sharded = entries.text("data_parallel_sharding_strategy");
   if (sharded != "optim_grads_params")
     read.note(fmt::format("data_parallel_sharding_strategy {}", sharded.empty() ? "no_shard" : sharded));
   read.yes_or_no("fsdp_double_buffer", "--double-buffer");
   read.count("suggested_communication_unit_size", "--unit-size");
-  if (entries.flag("create_all_gather_group"))
-    read.set("--lanes", "separate", read.place_of("create_all_gather_group"));
+  if (entries.flag("create_all_gather_group")) read.set("--lanes", "separate", "create_all_gather_group");
   const std::string outer = read.word("outer_dp_sharding_strategy", {{"no_shard", "no_shard"}, {"optim", "optim"}});
-  if (!outer.empty()) read.set("--outer", outer, read.place_of("outer_dp_sharding_strategy"));
-  if (entries.flag("sync_model_each_microbatch"))
-    read.set("--sync", "every", read.place_of("sync_model_each_microbatch"));
+  if (!outer.empty()) read.set("--outer", outer, "outer_dp_sharding_strategy");
+  if (entries.flag("sync_model_each_microbatch")) read.set("--sync", "every", "sync_model_each_microbatch");
   read.units("fsdp_unit_modules");
   read_megatron_instances(read);
 }
@@ -151,7 +143,7 @@ void read_megatron_fsdp(ConfigReader& read) {
 void read_megatron_optimizer(ConfigReader& read) {
   Entries& entries = read.entries;
   if (entries.flag("use_torch_fsdp2")) {
-    read.set("--strategy", "fsdp2", read.place_of("use_torch_fsdp2"));
+    read.set("--strategy", "fsdp2", "use_torch_fsdp2");
     return;
   }
   if (entries.flag("use_megatron_fsdp") || entries.flag("use_custom_fsdp")) return read_megatron_fsdp(read);
@@ -162,7 +154,7 @@ void read_megatron_optimizer(ConfigReader& read) {
                                   {"overlap_param_gather", "--overlap-param-gather"}})
     read.set(flag, entries.flag(key) ? "true" : "false", entries.find(key) ? read.place_of(key) : place);
   if (const auto size = entries.count("ddp_bucket_size"); size && *size > 0)
-    read.set("--bucket-size", std::to_string(*size), read.place_of("ddp_bucket_size"));
+    read.set("--bucket-size", *size, "ddp_bucket_size");
   read_megatron_instances(read);
 }
 
@@ -173,7 +165,7 @@ void read_megatron_recomputation(ConfigReader& read) {
   const std::int64_t layers = entries.count("recompute_num_layers").value_or(1);
   if (rule == "full" && (method == "block" || layers > 1))
     read.approximate(fmt::format("recompute_method {} of {} layers", method, layers), "every layer");
-  if (rule == "full") read.set("--recompute", "full", read.place_of("recompute_granularity"));
+  if (rule == "full") read.set("--recompute", "full", "recompute_granularity");
   // Selective recomputes the core of attention, which fused attention does in any case.
   entries.flag("recompute_activations");
 }
@@ -184,13 +176,13 @@ void read_megatron_workers(ConfigReader& read) {
   const auto each = entries.count("nproc_per_node"), nodes = entries.count("nnodes");
   if (!each) return;
   const SourceLocation place = read.place_of("nproc_per_node");
-  read.set("--workers", std::to_string(product({*each, nodes.value_or(1)}, place)), place);
+  read.set("--workers", product({*each, nodes.value_or(1)}, place), place);
 }
 
 // model_in_arguments() reads these.
 void read_megatron_model(ConfigReader& read) {
   Entries& entries = read.entries;
-  read.set("--model", entries.file(), read.place_of("num_layers"));
+  read.set("--model", entries.file(), "num_layers");
   for (const char* key : {"ffn_hidden_size",
                           "num_attention_heads",
                           "kv_channels",
@@ -243,7 +235,7 @@ void read_megatron(ConfigReader& read) {
   read.degree("context_parallel_size", "--cp");
   read.degree("expert_model_parallel_size", "--ep");
   const bool tp = entries.count("tensor_model_parallel_size").value_or(1) > 1;
-  if (entries.flag("sequence_parallel") && tp) read.set("--sequence-parallel", "", read.place_of("sequence_parallel"));
+  if (entries.flag("sequence_parallel") && tp) read.set("--sequence-parallel", "", "sequence_parallel");
   read_megatron_workers(read);
   read_megatron_types(read, entries.flag("grad_reduce_in_bf16"), entries.flag("accumulate_allreduce_grads_in_fp32"));
   read_megatron_optimizer(read);

@@ -117,9 +117,10 @@ std::string model_json_of(Entries& entries) {
   add_latent_attention(model, entries);
   if (gated) {
     model["qkv_bias"] = biased || entries.flag("add_qkv_bias");
-    model["output_bias"] = model["mlp_bias"] = biased;
+    model["mlp_bias"] = biased;
+    model["output_bias"] = biased;
   }
-  return model.dump(1);
+  return json_text(model, 1);
 }
 
 }  // namespace

@@ -50,6 +50,11 @@ class Calls {
     read_.set(flag, value, place(start));
   }
 
+  /// Sets the flag to the number behind `start`, written as in `written` ("{} B"), if one stands there.
+  void set_number(std::string_view flag, std::string_view start, const char* written = "{}") const {
+    if (const auto value = number(start)) set(flag, fmt::format(fmt::runtime(written), *value), start);
+  }
+
  private:
   ConfigReader& read_;
   std::string_view text_;
@@ -81,7 +86,7 @@ void read_ddp(const Calls& calls) {
 
 void read_groups(const Calls& calls) {
   for (const std::string_view group : {"(world_size //", "\"data_parallel_shard_degree\":"})
-    if (const auto size = calls.number(group)) calls.set("--shard-group", std::to_string(*size), group);
+    calls.set_number("--shard-group", group);
 }
 
 void read_fully_shard(const Calls& calls) {
@@ -92,7 +97,7 @@ void read_fully_shard(const Calls& calls) {
   read_groups(calls);
   read_types_of_wrapper(calls);
   if (calls.has("for layer in layers")) calls.set("--wrap", "layer", call);
-  if (const auto size = calls.number(parts)) calls.set("--wrap", fmt::format("{} B", *size), parts);
+  calls.set_number("--wrap", parts, "{} B");
   if (calls.has(freed))
     calls.set("--reshard", "all", freed);
   else if (calls.has(kept))
@@ -119,7 +124,7 @@ void read_fsdp1(ConfigReader& read, const Calls& calls, bool composer) {
   if (calls.has("for layer in layers") || calls.has("ModuleWrapPolicy({Layer})"))
     calls.set("--wrap", "layer", rule_key);
   constexpr std::string_view parts = "parts_of_";
-  if (const auto size = calls.number(parts)) calls.set("--wrap", fmt::format("{} B", *size), parts);
+  calls.set_number("--wrap", parts, "{} B");
   constexpr std::string_view least = "min_num_params=", prefetch = "backward_prefetch=";
   if (const auto count = calls.number(least))
     calls.set("--wrap", fmt::format("{} B", *count * (type_named(calls.after("param_dtype=")) == "fp32" ? 4 : 2)),
@@ -139,15 +144,14 @@ void read_local_steps(const Calls& calls, bool diloco) {
   constexpr std::string_view every = "sync_every=", bucket = "bucket_cap_mb=", delay = "fragment_sync_delay=",
                              parts = "  # ";
   calls.set("--strategy", diloco ? "diloco" : "local-sgd", call);
-  if (const auto steps = calls.number(every)) calls.set("--sync-every", std::to_string(*steps), every);
+  calls.set_number("--sync-every", every);
   if (!diloco) return;
   if (const std::string size = calls.after(bucket); !size.empty() && calls.has("use_bucketization=True"))
     calls.set("--bucket", size + "MiB", bucket);
   if (calls.has("should_quantize=True")) calls.set("--quantize", "true", "should_quantize=");
-  if (const auto steps = calls.number(delay)) calls.set("--delay", std::to_string(*steps), delay);
+  calls.set_number("--delay", delay);
   if (calls.has("backup_device=device")) calls.set("--backup", "device", "backup_device=");
-  if (const auto count = calls.number(parts); count && calls.has(" fragments"))
-    calls.set("--fragments", std::to_string(*count), parts);
+  if (calls.has(" fragments")) calls.set_number("--fragments", parts);
 }
 
 // The optimizer of DDP's and FSDP2's code.

@@ -23,10 +23,6 @@ void ConfigReader::degree(std::string_view key, std::string_view flag) {
   if (const auto value = entries.count(key); value && *value > 1) set(flag, std::to_string(*value), place_of(key));
 }
 
-void ConfigReader::counts(std::span<const Renamed> rows, std::int64_t least) {
-  for (const Renamed& row : rows) count(row.key, row.flag, least);
-}
-
 void ConfigReader::yes_or_no(std::string_view key, std::string_view flag) {
   if (entries.find(key)) set(flag, entries.flag(key) ? "true" : "false", place_of(key));
 }

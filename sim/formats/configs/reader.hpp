@@ -2,7 +2,6 @@
 #pragma once
 
 #include <initializer_list>
-#include <span>
 #include <string_view>
 #include <utility>
 
@@ -13,15 +12,21 @@
 
 namespace allreplay {
 
-/// A framework's key, and the flag that takes the same value.
-struct Renamed {
-  std::string_view key, flag;
-};
-
 /// Multiplies numbers of a file. Throws InputError at `place` above 10^15.
 std::int64_t product(std::initializer_list<std::int64_t> factors, const SourceLocation& place);
 
 using ConfigWords = std::initializer_list<std::pair<std::string_view, std::string_view>>;
+
+/// Settings that depend on facts, all at one place of a file.
+struct LaterSettings {
+  SourceLocation place;
+  std::vector<ConfigSetting> all = {};
+
+  template <class Value>
+  void set(std::string_view flag, const Value& value) {
+    all.push_back({std::string(flag), fmt::format("{}", value), place});
+  }
+};
 
 /// Translates the entries of one file, and records the settings.
 class ConfigReader {
@@ -31,14 +36,19 @@ class ConfigReader {
   Entries& entries;
   ConfigFile& config;
 
-  void set(std::string_view flag, std::string value, const SourceLocation& place) {
-    config.settings.push_back({std::string(flag), std::move(value), place});
+  template <class Value>
+  void set(std::string_view flag, const Value& value, const SourceLocation& place) {
+    config.settings.push_back({std::string(flag), fmt::format("{}", value), place});
+  }
+  /// The same at the place of a key.
+  template <class Value>
+  void set(std::string_view flag, const Value& value, std::string_view key) {
+    set(flag, value, place_of(key));
   }
   /// Sets the flag to the value if the key is there, as a whole number, at least `least`.
   void count(std::string_view key, std::string_view flag, std::int64_t least = 1);
   /// Degrees of parallelism: 1 says nothing.
   void degree(std::string_view key, std::string_view flag);
-  void counts(std::span<const Renamed> rows, std::int64_t least = 0);
   /// Sets the units of FSDP by the modules that `recommend` names: layers, or parts_of_N_bytes.
   void units(std::string_view key);
   /// Sets Muon where the strategy takes it. Adam needs no setting; others are noted.
@@ -55,8 +65,13 @@ class ConfigReader {
   void approximate(std::string_view setting, std::string_view as) {
     config.approximated.push_back(fmt::format("{} as {}", setting, as));
   }
-  void later(std::function<std::vector<ConfigSetting>(const ConfigFacts&)> settings) {
-    config.later.push_back(std::move(settings));
+  /// Calls `add` once the facts are known; it sets flags at this place.
+  void later(const SourceLocation& place, const std::function<void(const ConfigFacts&, LaterSettings&)>& add) {
+    config.later.push_back([place, add](const ConfigFacts& facts) {
+      LaterSettings settings{place};
+      add(facts, settings);
+      return std::move(settings.all);
+    });
   }
 };
 

@@ -16,16 +16,16 @@ void read_titan_model_name(ConfigReader& read) {
   std::string own = lower_case(flavor.empty() ? name : name + "-" + flavor);
   std::replace(own.begin(), own.end(), '_', '-');
   if (own == "deepseek-v3-671b") own = "deepseek-v3";
-  read.set("--model", own, read.place_of(flavor.empty() ? "model.name" : "model.flavor"));
+  read.set("--model", own, flavor.empty() ? "model.name" : "model.flavor");
 }
 
 void read_titan_types(ConfigReader& read, bool is_sharded) {
   const ConfigWords types{{"bfloat16", "bf16"}, {"float16", "fp16"}, {"float32", "fp32"}};
   const std::string param = read.word("training.mixed_precision_param", types),
                     reduce = read.word("training.mixed_precision_reduce", types);
-  read.set("--precision", param.empty() ? "bf16" : param, read.place_of("training.mixed_precision_param"));
+  read.set("--precision", param.empty() ? "bf16" : param, "training.mixed_precision_param");
   // DDP computes under autocast, whose parameters and gradients are fp32.
-  if (!is_sharded) read.set("--parameter-dtype", "fp32", read.place_of("training.mixed_precision_param"));
+  if (!is_sharded) read.set("--parameter-dtype", "fp32", "training.mixed_precision_param");
   read.set("--gradient-dtype", reduce.empty() || !is_sharded ? "fp32" : reduce,
            read.place_of("training.mixed_precision_reduce"));
 }
@@ -33,15 +33,14 @@ void read_titan_types(ConfigReader& read, bool is_sharded) {
 // The compiler's FSDP of the module graph_trainer. Returns true, since parameters are sharded.
 bool read_titan_simple_fsdp(ConfigReader& read) {
   Entries& entries = read.entries;
-  read.set("--strategy", "simple-fsdp", read.place_of("module"));
+  read.set("--strategy", "simple-fsdp", "module");
   const auto shard = entries.count("parallelism.data_parallel_shard_degree", -1);
   entries.find("parallelism.data_parallel_replicate_degree");
-  if (shard && *shard > 0)
-    read.set("--shard-group", std::to_string(*shard), read.place_of("parallelism.data_parallel_shard_degree"));
+  if (shard && *shard > 0) read.set("--shard-group", *shard, "parallelism.data_parallel_shard_degree");
   if (entries.flag("compile.enable_fsdp_ag_rs_overlap"))
-    read.set("--lanes", "separate", read.place_of("compile.enable_fsdp_ag_rs_overlap"));
+    read.set("--lanes", "separate", "compile.enable_fsdp_ag_rs_overlap");
   if (entries.text("compile.disable_passes") == "joint_transformer_block_bucketing_reordering_pass")
-    read.set("--reorder", "none", read.place_of("compile.disable_passes"));
+    read.set("--reorder", "none", "compile.disable_passes");
   read.units("module_bucket_plans");
   return true;
 }
@@ -54,14 +53,14 @@ bool read_titan_data_parallel(ConfigReader& read, std::int64_t pp, std::int64_t 
   const SourceLocation place = read.place_of("parallelism.data_parallel_shard_degree");
   const bool sharded = shard != 1 || cp > 1 || replicate == 1;
   read.set("--strategy", sharded ? "fsdp2" : "ddp", place);
-  if (shard > 0) read.set("--workers", std::to_string(product({replicate, shard, cp, tp, pp}, place)), place);
+  if (shard > 0) read.set("--workers", product({replicate, shard, cp, tp, pp}, place), place);
   if (!sharded) read.set("--bucket-cap", "100MiB", place);  // parallelize.py, apply_ddp()
   if (sharded && replicate > 1) {
     if (pp > 1 || shard < 0)
       read.note(fmt::format("parallelism.data_parallel_replicate_degree {}{}", replicate,
                             pp > 1 ? " in a pipeline" : " without a shard degree"));
     else
-      read.set("--shard-group", std::to_string(product({shard, cp}, place)), place);
+      read.set("--shard-group", product({shard, cp}, place), place);
   }
   return sharded;
 }
@@ -73,7 +72,7 @@ void read_titan_reshard(ConfigReader& read, std::int64_t pp) {
   if (pp > 1 && rule == "all")
     read.note("parallelism.fsdp_reshard_after_forward always in a pipeline");
   else
-    read.set("--reshard", rule, read.place_of(key));
+    read.set("--reshard", rule, key);
 }
 
 // torchtitan/distributed/pipeline_parallel.py, generate_llm_fqn_per_model_part(): embedding and output count as some
@@ -108,23 +107,21 @@ void read_titan_pipeline(ConfigReader& read, std::int64_t pp) {
   if (const Entry* file = read.entries.find("parallelism.pipeline_parallel_schedule_csv"); file && !file->value.empty())
     read.set("--schedule", file->value, file->place);
   else
-    read.set("--schedule", schedule.empty() ? "1f1b" : schedule, read.place_of(key));
+    read.set("--schedule", schedule.empty() ? "1f1b" : schedule, key);
   read.not_simulated({"parallelism.pipeline_parallel_split_points", "parallelism.module_fqns_per_model_part.0.0",
                       "parallelism.pipeline_parallel_module_fqns_per_model_part.0.0"});
   const bool is_single = schedule.empty() || schedule == "1f1b" || schedule == "gpipe";
-  read.later([=](const ConfigFacts& facts) -> std::vector<ConfigSetting> {
+  read.later(place, [=](const ConfigFacts& facts, LaterSettings& settings) {
     const std::int64_t blocks = std::ssize(facts.blocks);
     std::int64_t stages = pp * (is_single ? 1 : 2);
     if (per_stage && blocks > 0) stages = (blocks + input + output + *per_stage - 1) / *per_stage;
     if (stages % pp != 0 || (blocks > 0 && stages > blocks + 2))
       throw InputError(place, fmt::format("{} stages of {} blocks on pp {}", stages, blocks, pp),
                        "a multiple of the ranks, at most one for each block");
-    std::vector<ConfigSetting> settings;
-    if (stages > pp) settings.push_back({"--chunks", std::to_string(stages / pp), place});
-    if (blocks == 0) return settings;
+    if (stages > pp) settings.set("--chunks", stages / pp);
+    if (blocks == 0) return;
     if (const std::string cut = stages_of_blocks(blocks_of_stages(blocks, stages, input, output), facts); !cut.empty())
-      settings.push_back({"--stages", cut, place});
-    return settings;
+      settings.set("--stages", cut);
   });
 }
 
@@ -134,21 +131,19 @@ void read_titan_batch(ConfigReader& read, std::int64_t pp) {
   const SourceLocation place = read.place_of("training.local_batch_size");
   const auto global = read.entries.count("training.global_batch_size", -1);
   const std::int64_t each = read.entries.count("parallelism.pipeline_parallel_microbatch_size").value_or(1);
-  if (global && *global > 0)
-    read.set("--global-batch", std::to_string(*global), read.place_of("training.global_batch_size"));
+  if (global && *global > 0) read.set("--global-batch", *global, "training.global_batch_size");
   if (!local && pp == 1) return;
-  if (pp == 1) return read.set("--batch", std::to_string(*local), place);
-  read.set("--batch", std::to_string(each), read.place_of("parallelism.pipeline_parallel_microbatch_size"));
+  if (pp == 1) return read.set("--batch", *local, place);
+  read.set("--batch", each, "parallelism.pipeline_parallel_microbatch_size");
   if (!local) return;
-  if (!global || *global < 0) return read.set("--micro-batches", std::to_string(*local / each), place);
-  read.later([samples = *local, all = *global, place](const ConfigFacts& facts) -> std::vector<ConfigSetting> {
-    if (const auto replicas = facts.replicas(); replicas && all != product({samples, *replicas}, place))
-      throw InputError(place,
+  if (!global || *global < 0) return read.set("--micro-batches", *local / each, place);
+  read.later(place, [samples = *local, all = *global](const ConfigFacts& facts, LaterSettings& settings) {
+    if (const auto replicas = facts.replicas(); replicas && all != product({samples, *replicas}, settings.place))
+      throw InputError(settings.place,
                        fmt::format("{} samples on {} replicas are several runs of the pipeline for each update, which "
                                    "are not simulated: global_batch_size is {}",
                                    samples, *replicas, all),
                        fmt::format("{}", all / *replicas));
-    return {};
   });
 }
 
@@ -157,7 +152,7 @@ void read_titan_recomputation(ConfigReader& read) {
                                      {{"none", "none"}, {"selective", "selective"}, {"full", "full"}}),
                     option = read.entries.text("activation_checkpoint.selective_ac_option");
   const std::string rule = mode.empty() ? "selective" : mode;  // torchtitan's default
-  if (rule != "none") read.set("--recompute", rule, read.place_of("activation_checkpoint.mode"));
+  if (rule != "none") read.set("--recompute", rule, "activation_checkpoint.mode");
   if (rule == "selective" && option != "op")
     read.approximate("activation_checkpoint.selective_ac_option " + (option.empty() ? "2 (the default)" : option),
                      "op");
@@ -178,7 +173,7 @@ void read_torchtitan(ConfigReader& read) {
   read.degree("parallelism.tensor_parallel_degree", "--tp");
   read.degree("parallelism.context_parallel_degree", "--cp");
   read.degree("parallelism.expert_parallel_degree", "--ep");
-  if (tp > 1) read.set("--sequence-parallel", "", read.place_of("parallelism.tensor_parallel_degree"));
+  if (tp > 1) read.set("--sequence-parallel", "", "parallelism.tensor_parallel_degree");
   read_titan_types(read, read_titan_data_parallel(read, pp, tp, cp));
   read_titan_reshard(read, pp);
   read_titan_pipeline(read, pp);

@@ -18,7 +18,6 @@ class YamlFlattener {
     const SourceLocation place{entries_.file(),
                                fmt::format("line {}{}{}", node.Mark().line + 1, key.empty() ? "" : ": ", key)};
     if (depth > 50 || ++parts_ > 40'000) throw InputError(place, "has too many parts", "a configuration");
-    const auto below = [&](const std::string& name) { return key.empty() ? name : key + "." + name; };
     if (node.IsMap()) {
       std::set<std::string> names;
       for (const auto& member : node) {
@@ -26,11 +25,11 @@ class YamlFlattener {
         if (!name.IsScalar()) throw InputError(place, "has a key that is not a word", "a word");
         if (!names.insert(name.Scalar()).second)
           throw InputError(place, fmt::format("gives '{}' twice", name.Scalar()), "each key once");
-        add(member.second, below(name.Scalar()), depth + 1);
+        add(member.second, key_below(key, name.Scalar(), place), depth + 1);
       }
     } else if (node.IsSequence()) {
       std::size_t i = 0;
-      for (const YAML::Node& item : node) add(item, below(std::to_string(i++)), depth + 1);
+      for (const YAML::Node& item : node) add(item, key_below(key, std::to_string(i++), place), depth + 1);
     } else {
       entries_.add(key, node.IsNull() || !node.IsDefined() ? "null" : node.Scalar(), place);
     }
@@ -46,6 +45,10 @@ class YamlFlattener {
 }  // namespace
 
 Entries entries_of_yaml(std::string_view text, const std::string& file) {
+  constexpr std::size_t most = 1 << 20;  // bytes; yaml-cpp takes 450 for each, if all are commas
+  if (text.size() > most)
+    throw InputError({file, ""}, fmt::format("is a YAML file of {} bytes", text.size()),
+                     fmt::format("at most {}", most));
   try {
     const YAML::Node whole = YAML::Load(std::string(text));
     if (!whole.IsMap()) throw InputError({file, ""}, "is not a YAML file of keys and values", "a configuration");

@@ -36,7 +36,7 @@ class PlanWriter {
     else
       value["program"] = program(plan_.roles.front());
     value["transfers"] = transfers();
-    return value.dump(2);
+    return json_text(value, 2);
   }
 
  private:

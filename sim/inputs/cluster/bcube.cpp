@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "sim/inputs/cluster/census.hpp"
 #include "sim/inputs/cluster/shapes.hpp"
 
 namespace allreplay {
@@ -23,25 +22,13 @@ class BCube final : public Topology {
     for (NodeId server = 0; server < power_[k_]; ++server) {
       for (std::uint32_t level = 0; level < k_; ++level) {  // in both directions, as number server·k + level
         const NodeId box = switch_of(server, level);
-        links_.push_back({server, box, link.latency, link.bandwidth});
-        links_.push_back({box, server, link.latency, link.bandwidth});
+        add_link(server, box, link);
       }
     }
   }
 
   void route(NodeId from, NodeId to, std::vector<LinkId>& path) const override {
-    if (from == to) return;
-    std::uint32_t ahead = from, there = to;  // the digits that are not yet corrected
-    NodeId at = from;
-    for (std::uint32_t level = k_; level-- > 0;) {
-      const std::uint32_t unit = power_[level], old_digit = ahead / unit, new_digit = there / unit;
-      ahead -= old_digit * unit;
-      there -= new_digit * unit;
-      if (old_digit == new_digit) continue;
-      path.push_back(2 * (at * k_ + level));
-      at += (new_digit - old_digit) * unit;  // unsigned: wraps round and back
-      path.push_back(2 * (at * k_ + level) + 1);
-    }
+    walk(from, to, [&](LinkId link) { path.push_back(link); });
   }
 
   std::unique_ptr<RouteCount> route_count() const override { return std::make_unique<Digits>(*this); }
@@ -83,22 +70,14 @@ class BCube final : public Topology {
     explicit Digits(const BCube& bcube) : RouteCount(bcube), bcube_(bcube), routes_(bcube.links_.size(), 0) {}
 
     double add(NodeId from, NodeId to, std::uint32_t, std::int64_t times, double latency) override {
-      if (from == to) return latency;
-      const double link = bcube_.links_[0].latency;
-      std::uint32_t ahead = from, there = to;
-      for (std::uint32_t level = bcube_.k_; ahead != there;) {  // both are 0 after the last digit
-        --level;
-        const std::uint32_t unit = bcube_.power_[level], old_digit = ahead / unit, new_digit = there / unit;
-        ahead -= old_digit * unit;
-        there -= new_digit * unit;
-        if (old_digit == new_digit) continue;
-        routes_[2 * (from * bcube_.k_ + level)] += times;
-        from += (new_digit - old_digit) * unit;  // unsigned: wraps round and back
-        routes_[2 * (from * bcube_.k_ + level) + 1] += times;
-        latency = latency + link + link;
-      }
+      const double each = bcube_.links_[0].latency;
+      bcube_.walk(from, to, [&](LinkId link) {
+        routes_[link] += times;
+        latency += each;
+      });
       return latency;
     }
+
     void take(std::span<double> loads) override {
       for (LinkId link = 0; link < routes_.size(); ++link) loads[link] += static_cast<double>(routes_[link]);
       std::fill(routes_.begin(), routes_.end(), 0);
@@ -108,6 +87,22 @@ class BCube final : public Topology {
     const BCube& bcube_;
     std::vector<std::int64_t> routes_;  // by link
   };
+
+  // Visits the links of a route, which corrects the digits from the highest down.
+  template <class Visit>
+  void walk(NodeId at, NodeId to, const Visit& visit) const {
+    std::uint32_t ahead = at, there = to;              // the digits that are not yet corrected
+    for (std::uint32_t level = k_; ahead != there;) {  // both are 0 after the last digit
+      --level;
+      const std::uint32_t unit = power_[level], old_digit = ahead / unit, new_digit = there / unit;
+      ahead -= old_digit * unit;
+      there -= new_digit * unit;
+      if (old_digit == new_digit) continue;
+      visit(2 * (at * k_ + level));
+      at += (new_digit - old_digit) * unit;  // unsigned: wraps round and back
+      visit(2 * (at * k_ + level) + 1);
+    }
+  }
 
   // The switches of a level are numbered by the server's number without the digit of that level.
   NodeId switch_of(NodeId server, std::uint32_t level) const {

@@ -100,20 +100,26 @@ void require_rate(const Json& json) {
     json.fail("the key 'bandwidth' (or 'beta') is missing", "add \"bandwidth\"; see docs/formats.md");
 }
 
+// Reads "beta" or "bandwidth".
+std::optional<double> read_time_per_byte(const Json& json) {
+  const auto beta = json.find("beta"), rate = json.find("bandwidth");
+  if (beta && rate) rate->fail("repeats beta", "one of the two");
+  if (beta) return beta->per_byte();
+  return rate ? std::optional(1 / positive(*rate, rate->rate())) : std::nullopt;
+}
+
 // `links`: true if the network gives the costs of links instead of whole collectives.
 NodeLevel read_node(const Json& network, bool links, const std::optional<TopologySpec>& topology) {
   const Json json = network.at("node");
   json.allow_only({"workers", "alpha", "beta", "bandwidth"});
   NodeLevel node;
   node.workers = json.at("workers").integer(1, most_workers);
-  if (json.find("beta") && json.find("bandwidth")) json.at("bandwidth").fail("repeats beta", "one of the two");
+  node.beta = read_time_per_byte(json);
   if (links) {
     json.at("alpha");
     require_rate(json);
   }
   if (const auto alpha = json.find("alpha")) node.alpha = alpha->duration();
-  if (const auto beta = json.find("beta")) node.beta = beta->per_byte();
-  if (const auto rate = json.find("bandwidth")) node.beta = 1 / positive(*rate, rate->rate());
   if (topology) require_same_nodes(json.at("workers"), node.workers, *topology);
   node.rails = read_rails(network, node.workers, topology);
   node.place = json.place();
@@ -156,10 +162,8 @@ void read_links(const Json& json, Network& network) {
 ServerLinks read_server(const Json& json) {
   json.allow_only({"alpha", "beta", "bandwidth"});
   ServerLinks server;
-  if (json.find("beta") && json.find("bandwidth")) json.at("bandwidth").fail("repeats beta", "one of the two");
   if (const auto alpha = json.find("alpha")) server.alpha = alpha->duration();
-  if (const auto beta = json.find("beta")) server.beta = beta->per_byte();
-  if (const auto rate = json.find("bandwidth")) server.beta = 1 / positive(*rate, rate->rate());
+  server.beta = read_time_per_byte(json);
   if (!server.alpha && !server.beta) json.fail("does not describe the servers' links", "alpha, beta or bandwidth");
   return server;
 }

@@ -25,8 +25,7 @@ class DoubleBinaryTree final : public Topology {
     for (const bool mirrored : {false, true}) {
       for (NodeId place = 1; place < hosts; ++place) {
         const NodeId low = rank(place, mirrored), high = rank(parent(place), mirrored);
-        links_.push_back({low, high, link.latency, link.bandwidth});
-        links_.push_back({high, low, link.latency, link.bandwidth});
+        add_link(low, high, link);
       }
     }
   }

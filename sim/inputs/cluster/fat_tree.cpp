@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "sim/inputs/cluster/census.hpp"
 #include "sim/inputs/cluster/shapes.hpp"
 
 namespace allreplay {
@@ -25,14 +24,14 @@ class FatTree final : public Topology {
     const NodeId edges = cables, aggregations = edges + pods * half_, cores = aggregations + pods * half_;
     const LinkSpec up{link.latency, link.bandwidth / oversubscription};
     links_.reserve(std::size_t{6} * cables);
-    for (std::uint32_t host = 0; host < cables; ++host) add(host, edges + host / half_, link);
+    for (std::uint32_t host = 0; host < cables; ++host) add_link(host, edges + host / half_, link);
     for (std::uint32_t i = 0; i < cables; ++i) {
       const std::uint32_t edge = i / half_, pod = edge / half_;
-      add(edges + edge, aggregations + pod * half_ + i % half_, up);
+      add_link(edges + edge, aggregations + pod * half_ + i % half_, up);
     }
     for (std::uint32_t i = 0; i < cables; ++i) {
       const std::uint32_t aggregation = i / half_;
-      add(aggregations + aggregation, cores + aggregation % half_ * half_ + i % half_, link);
+      add_link(aggregations + aggregation, cores + aggregation % half_ * half_ + i % half_, link);
     }
   }
 
@@ -64,7 +63,8 @@ class FatTree final : public Topology {
 
   bool count_all(Census from, Census to, std::span<double> loads, std::vector<HostPair>& ends) const override {
     const std::uint32_t pod_hosts = half_ * half_;
-    const std::int64_t senders = everybody(from), receivers = everybody(to);
+    count_at_ends(from, to, 0, loads);
+    const std::int64_t senders = everybody(from);
     const std::vector<std::int64_t> edge = by_block(from, half_), pod = by_block(from, pod_hosts);
     std::vector<std::int64_t> above(half_, 0), through(pod_hosts, 0);  // receivers by aggregation, and by core
     for (NodeId host = 0; host < hosts_; ++host) {
@@ -76,8 +76,6 @@ class FatTree final : public Topology {
       // `host` also numbers the link of edge e to aggregation a of pod p, and of that to its core e mod half.
       const std::uint32_t e = host / half_, a = host % half_, p = host / pod_hosts;
       const LinkId core = core_ + 2 * ((p * half_ + a) * half_ + e % half_);
-      add_routes(2 * host, from[host] * (receivers - to[host]));
-      add_routes(2 * host + 1, to[host] * (senders - from[host]));
       add_routes(aggregation_ + 2 * host, edge[e] * (above[a] - to[host]));
       add_routes(aggregation_ + 2 * host + 1, to[host] * (senders - edge[e]));
       add_routes(core, pod[p] * (through[host % pod_hosts] - to[host]));
@@ -115,11 +113,6 @@ class FatTree final : public Topology {
   }
 
  private:
-  void add(NodeId low, NodeId high, const LinkSpec& link) {
-    links_.push_back({low, high, link.latency, link.bandwidth});
-    links_.push_back({high, low, link.latency, link.bandwidth});
-  }
-
   bool in_one_pod(NodeId from, NodeId to) const { return from / half_ / half_ == to / half_ / half_; }
 
   std::uint32_t half_;

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "sim/inputs/cluster/census.hpp"
 #include "sim/inputs/cluster/shapes.hpp"
 
 namespace allreplay {
@@ -36,8 +35,7 @@ class GpuHosts final : public Topology {
     }
     first_inner_ = static_cast<LinkId>(links_.size());
     for (NodeId gpu = 0; gpu < hosts_; ++gpu) {
-      links_.push_back({gpu, machine_node(machine_of(gpu)), spec.inner.latency, spec.inner.bandwidth});
-      links_.push_back({machine_node(machine_of(gpu)), gpu, spec.inner.latency, spec.inner.bandwidth});
+      add_link(gpu, machine_node(machine_of(gpu)), spec.inner);
     }
   }
 
@@ -71,11 +69,7 @@ class GpuHosts final : public Topology {
         ends.push_back({here, there});
       }
     }
-    const std::int64_t senders = everybody(from), receivers = everybody(to);
-    for (NodeId gpu = 0; gpu < hosts_; ++gpu) {
-      loads[first_inner_ + 2 * gpu] += static_cast<double>(from[gpu] * (receivers - to[gpu]));
-      loads[first_inner_ + 2 * gpu + 1] += static_cast<double>(to[gpu] * (senders - from[gpu]));
-    }
+    count_at_ends(from, to, first_inner_, loads);
     if (const auto pair = apart_within(from, to, gpus, 1)) ends.push_back(*pair);
     return true;
   }

@@ -14,11 +14,8 @@ class Graph final : public Topology {
     names_.insert(names_.end(), spec.switches.begin(), spec.switches.end());
     hosts_ = static_cast<std::int64_t>(spec.hosts.size());
     switches_ = static_cast<std::int64_t>(spec.switches.size());
-    for (const GraphLink& link : spec.graph_links) {
-      const auto a = static_cast<NodeId>(link.a), b = static_cast<NodeId>(link.b);
-      links_.push_back({a, b, link.link.latency, link.link.bandwidth});
-      links_.push_back({b, a, link.link.latency, link.link.bandwidth});
-    }
+    for (const GraphLink& one : spec.graph_links)
+      add_link(static_cast<NodeId>(one.a), static_cast<NodeId>(one.b), one.link);
     paths_ = std::make_unique<ShortestPaths>(nodes(), links_);
   }
 

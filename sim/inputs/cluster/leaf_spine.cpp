@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "sim/inputs/cluster/census.hpp"
 #include "sim/inputs/cluster/shapes.hpp"
 
 namespace allreplay {
@@ -21,11 +20,12 @@ class LeafSpine final : public Topology {
     group_size_ = spec.hosts_per_leaf;
     links_.reserve(2 * static_cast<std::size_t>(hosts_ + spec.leaves * spec.spines));
     const auto first_leaf = static_cast<NodeId>(hosts_);
-    for (NodeId host = 0; host < first_leaf; ++host) add(host, first_leaf + host / per_leaf_, spec.link);
+    for (NodeId host = 0; host < first_leaf; ++host) add_link(host, first_leaf + host / per_leaf_, spec.link);
     up_ = static_cast<LinkId>(links_.size());
     const LinkSpec up{spec.link.latency, spec.uplink_bandwidth()};
     for (std::uint32_t leaf = 0; leaf < leaves_; ++leaf)
-      for (std::uint32_t spine = 0; spine < spines_; ++spine) add(first_leaf + leaf, first_leaf + leaves_ + spine, up);
+      for (std::uint32_t spine = 0; spine < spines_; ++spine)
+        add_link(first_leaf + leaf, first_leaf + leaves_ + spine, up);
   }
 
   void route(NodeId from, NodeId to, std::vector<LinkId>& path) const override { way(from, to, to % spines_, path); }
@@ -43,15 +43,14 @@ class LeafSpine final : public Topology {
   }
 
   bool count_all(Census from, Census to, std::span<double> loads, std::vector<HostPair>& ends) const override {
-    const std::int64_t senders = everybody(from), receivers = everybody(to);
+    count_at_ends(from, to, 0, loads);
+    const std::int64_t senders = everybody(from);
     const std::vector<std::int64_t> sending = by_block(from, per_leaf_);
     std::vector<std::int64_t> through(spines_, 0), arriving(std::size_t{leaves_} * spines_, 0);  // by leaf and spine
     const auto add = [&](LinkId link, std::int64_t routes) { loads[link] += static_cast<double>(routes); };
     for (NodeId host = 0; host < hosts_; ++host) {
       through[host % spines_] += to[host];
       arriving[host / per_leaf_ * spines_ + host % spines_] += to[host];
-      add(2 * host, from[host] * (receivers - to[host]));
-      add(2 * host + 1, to[host] * (senders - from[host]));
     }
     for (std::uint32_t leaf = 0; leaf < leaves_; ++leaf)
       for (std::uint32_t spine = 0; spine < spines_; ++spine) {
@@ -84,10 +83,6 @@ class LeafSpine final : public Topology {
   }
 
  private:
-  void add(NodeId low, NodeId high, const LinkSpec& link) {
-    links_.push_back({low, high, link.latency, link.bandwidth});
-    links_.push_back({high, low, link.latency, link.bandwidth});
-  }
   LinkId uplink(std::uint32_t leaf, std::uint32_t spine) const { return up_ + 2 * (leaf * spines_ + spine); }
 
   std::uint32_t leaves_, per_leaf_, spines_;

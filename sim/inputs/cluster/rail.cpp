@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "sim/inputs/cluster/census.hpp"
 #include "sim/inputs/cluster/shapes.hpp"
 
 namespace allreplay {
@@ -20,14 +19,14 @@ class Rail final : public Topology {
     hosts_ = machines * gpus_per_host_;
     switches_ = rails_ + spines_;
     for (NodeId machine = 0; machine < machines; ++machine)
-      for (std::uint32_t port = 0; port < rails_; ++port) add(machine_node(machine), rail(port), spec.link);
+      for (std::uint32_t port = 0; port < rails_; ++port) add_link(machine_node(machine), rail(port), spec.link);
     first_spine_link_ = static_cast<LinkId>(links_.size());
     const LinkSpec up{spec.link.latency, spec.link.bandwidth / spec.oversubscription};
     for (std::uint32_t from = 0; from < rails_; ++from)
-      for (std::uint32_t spine = 0; spine < spines_; ++spine) add(rail(from), rail(rails_ + spine), up);
+      for (std::uint32_t spine = 0; spine < spines_; ++spine) add_link(rail(from), rail(rails_ + spine), up);
     first_inner_ = static_cast<LinkId>(links_.size());
     if (gpus_per_host_ > 1)
-      for (NodeId gpu = 0; gpu < hosts_; ++gpu) add(gpu, machine_node(machine_of(gpu)), spec.inner);
+      for (NodeId gpu = 0; gpu < hosts_; ++gpu) add_link(gpu, machine_node(machine_of(gpu)), spec.inner);
   }
 
   void route(NodeId from, NodeId to, std::vector<LinkId>& path) const override {
@@ -51,10 +50,7 @@ class Rail final : public Topology {
     const std::vector<std::int64_t> sending = by_block(from, gpus), receiving = by_block(to, gpus);
     const auto add = [&](LinkId link, std::int64_t routes) { loads[link] += static_cast<double>(routes); };
     if (gpus > 1) {
-      for (NodeId gpu = 0; gpu < hosts_; ++gpu) {
-        add(first_inner_ + 2 * gpu, from[gpu] * (receivers - to[gpu]));
-        add(first_inner_ + 2 * gpu + 1, to[gpu] * (senders - from[gpu]));
-      }
+      count_at_ends(from, to, first_inner_, loads);
       if (const auto pair = apart_within(from, to, gpus, 1)) ends.push_back(*pair);
     }
     for (std::uint32_t port = 0; port < rails_; ++port) {
@@ -103,10 +99,6 @@ class Rail final : public Topology {
   }
 
  private:
-  void add(NodeId low, NodeId high, const LinkSpec& link) {
-    links_.push_back({low, high, link.latency, link.bandwidth});
-    links_.push_back({high, low, link.latency, link.bandwidth});
-  }
   std::uint32_t machine_of(NodeId gpu) const { return gpu / static_cast<std::uint32_t>(gpus_per_host_); }
   std::uint32_t port_of(NodeId gpu) const { return gpu % static_cast<std::uint32_t>(gpus_per_host_) % rails_; }
   NodeId rail(std::uint32_t index) const { return static_cast<NodeId>(hosts_ + index); }

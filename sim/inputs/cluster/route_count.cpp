@@ -1,6 +1,7 @@
 #include <algorithm>
+#include <numeric>
 
-#include "sim/inputs/cluster/census.hpp"
+#include "sim/inputs/cluster/shapes.hpp"
 
 namespace allreplay {
 
@@ -60,6 +61,14 @@ std::vector<std::int64_t> by_block(Census hosts, std::size_t block) {
   std::vector<std::int64_t> sums(hosts.size() / block, 0);
   for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = everybody(hosts.subspan(i * block, block));
   return sums;
+}
+
+void count_at_ends(Census from, Census to, LinkId first, std::span<double> loads) {
+  const std::int64_t senders = everybody(from), receivers = everybody(to);
+  for (std::size_t host = 0; host < from.size(); ++host) {
+    loads[first + 2 * host] += static_cast<double>(from[host] * (receivers - to[host]));
+    loads[first + 2 * host + 1] += static_cast<double>(to[host] * (senders - from[host]));
+  }
 }
 
 std::optional<HostPair> apart(Census from, Census to) {

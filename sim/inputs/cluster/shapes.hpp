@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -62,5 +63,24 @@ std::unique_ptr<Topology> with_changes(std::unique_ptr<Topology> network, std::s
 /// REQUIRES: the placement is not packed.
 std::unique_ptr<Topology> with_placement(std::unique_ptr<Topology> network, const TopologySpec& spec,
                                          std::int64_t workers);
+
+// Sums over senders and receivers, for the closed forms of Topology::count_all.
+
+std::int64_t everybody(Census hosts);
+
+/// The sums of each `block` consecutive hosts.
+std::vector<std::int64_t> by_block(Census hosts, std::size_t block);
+
+/// Finds a member of `from` and a member of `to` on different hosts.
+std::optional<HostPair> apart(Census from, Census to);
+
+/// The same in different blocks of `block` hosts.
+std::optional<HostPair> apart_in_blocks(Census from, Census to, std::size_t block);
+
+/// The same in one block of `block` hosts, but in different blocks of `inner`.
+std::optional<HostPair> apart_within(Census from, Census to, std::size_t block, std::size_t inner);
+
+/// Adds the routes over the links at their ends: `first` + 2·host leads from a host, the next one to it.
+void count_at_ends(Census from, Census to, LinkId first, std::span<double> loads);
 
 }  // namespace allreplay

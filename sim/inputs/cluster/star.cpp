@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include "sim/inputs/cluster/census.hpp"
 #include "sim/inputs/cluster/shapes.hpp"
 
 namespace allreplay {
@@ -15,8 +14,7 @@ class Star final : public Topology {
     links_.reserve(static_cast<std::size_t>(2 * hosts));
     const auto hub = static_cast<NodeId>(hosts);
     for (NodeId host = 0; host < hub; ++host) {
-      links_.push_back({host, hub, link.latency, link.bandwidth});
-      links_.push_back({hub, host, link.latency, link.bandwidth});
+      add_link(host, hub, link);
     }
   }
 
@@ -27,11 +25,7 @@ class Star final : public Topology {
   }
 
   bool count_all(Census from, Census to, std::span<double> loads, std::vector<HostPair>& ends) const override {
-    const std::int64_t senders = everybody(from), receivers = everybody(to);
-    for (NodeId host = 0; host < hosts_; ++host) {
-      loads[2 * host] += static_cast<double>(from[host] * (receivers - to[host]));
-      loads[2 * host + 1] += static_cast<double>(to[host] * (senders - from[host]));
-    }
+    count_at_ends(from, to, 0, loads);
     if (const auto pair = apart(from, to)) ends.push_back(*pair);
     return true;
   }

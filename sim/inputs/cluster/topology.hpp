@@ -25,6 +25,13 @@ struct Link {
   double bandwidth = 0;  ///< bytes per second; 0: the link is down, and no route uses it
 };
 
+struct LinkSpec {
+  double latency = 0;    ///< seconds
+  double bandwidth = 0;  ///< bytes per second
+
+  bool operator==(const LinkSpec&) const = default;
+};
+
 /// The rule that chooses among several ways from host to host.
 struct Routing {
   enum class Kind : std::uint8_t {
@@ -159,6 +166,12 @@ class Topology {
   virtual std::string name(NodeId node) const = 0;
 
  protected:
+  /// Adds both directions of a link; the first leads from `a` to `b`.
+  void add_link(NodeId a, NodeId b, const LinkSpec& link) {
+    links_.push_back({a, b, link.latency, link.bandwidth});
+    links_.push_back({b, a, link.latency, link.bandwidth});
+  }
+
   std::int64_t hosts_ = 0;
   std::int64_t switches_ = 0;
   std::int64_t gpus_per_host_ = 1;

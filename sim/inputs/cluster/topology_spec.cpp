@@ -35,10 +35,6 @@ constexpr KindSummary kinds[] = {
 
 constexpr std::int64_t largest_size = 1 << 24;  // of each number; make_topology() checks their product
 
-TopologyKind read_kind(const Json& json) {
-  return find_by_name(kinds, json.text(), json.place(), "unknown topology '{}'").value;
-}
-
 double bandwidth(const Json& json) {
   const double rate = json.rate();
   if (rate <= 0)
@@ -130,7 +126,6 @@ void read_leaf_spine(const Json& json, TopologySpec& spec) {
   spec.leaves = json.at("leaves").integer(1, largest_size);
   spec.hosts_per_leaf = json.at("hosts_per_leaf").integer(1, largest_size);
   spec.spines = json.at("spines").integer(1, largest_size);
-  if (const auto ratio = json.find("oversubscription")) spec.oversubscription = read_oversubscription(*ratio);
 }
 
 void read_rail(const Json& json, TopologySpec& spec) {
@@ -139,7 +134,6 @@ void read_rail(const Json& json, TopologySpec& spec) {
   if (spec.rails > spec.gpus_per_host)
     rails.fail(fmt::format("{} network ports among the {} GPUs of a host", spec.rails, spec.gpus_per_host),
                fmt::format("at most {}", spec.gpus_per_host));
-  if (const auto ratio = json.find("oversubscription")) spec.oversubscription = read_oversubscription(*ratio);
   if (const auto pxn = json.find("pxn")) spec.pxn = pxn->boolean();
 }
 
@@ -226,7 +220,8 @@ void allow_only_keys_of(TopologyKind kind, const Json& json) {
 
 TopologySpec read_topology(const Json& json) {
   TopologySpec spec;
-  spec.kind = read_kind(json.at("kind"));
+  const Json kind = json.at("kind");
+  spec.kind = find_by_name(kinds, kind.text(), kind.place(), "unknown topology '{}'").value;
   spec.place = json.place();
   allow_only_keys_of(spec.kind, json);
   read_gpus(json, spec);
@@ -238,11 +233,9 @@ TopologySpec read_topology(const Json& json) {
     return spec;
   }
   spec.link = read_link(json.at("link"));
+  if (const auto ratio = json.find("oversubscription")) spec.oversubscription = read_oversubscription(*ratio);
   if (spec.kind == TopologyKind::Torus) spec.dimensions = read_dimensions(json.at("dimensions"));
-  if (spec.kind == TopologyKind::FatTree) {
-    spec.ports = read_ports(json.at("ports"));
-    if (const auto ratio = json.find("oversubscription")) spec.oversubscription = read_oversubscription(*ratio);
-  }
+  if (spec.kind == TopologyKind::FatTree) spec.ports = read_ports(json.at("ports"));
   if (spec.kind == TopologyKind::LeafSpine) read_leaf_spine(json, spec);
   if (spec.kind == TopologyKind::Rail) read_rail(json, spec);
   if (spec.kind == TopologyKind::BCube) {

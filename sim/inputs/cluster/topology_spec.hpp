@@ -19,13 +19,6 @@ namespace allreplay {
 
 enum class TopologyKind : std::uint8_t { Star, Ring, Torus, DoubleBinaryTree, FatTree, LeafSpine, BCube, Rail, Graph };
 
-struct LinkSpec {
-  double latency = 0;    ///< seconds
-  double bandwidth = 0;  ///< bytes per second
-
-  bool operator==(const LinkSpec&) const = default;
-};
-
 /// A link of a graph topology. Nodes are numbered: hosts first, then switches.
 struct GraphLink {
   std::int64_t a = 0;

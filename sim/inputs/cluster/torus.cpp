@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "sim/inputs/cluster/census.hpp"
 #include "sim/inputs/cluster/shapes.hpp"
 
 namespace allreplay {
@@ -24,8 +23,7 @@ class Torus final : public Topology {
       for (NodeId host = 0; host < hosts_; ++host) {
         const Axis& axis = axes_.back();
         if (size == 2 && axis.digit(host) == 1) continue;  // its only neighbour has made the link
-        links_.push_back({host, axis.next(host), link.latency, link.bandwidth});
-        links_.push_back({axis.next(host), host, link.latency, link.bandwidth});
+        add_link(host, axis.next(host), link);
       }
       first = static_cast<LinkId>(links_.size());
     }

@@ -1,8 +1,9 @@
-#include "sim/inputs/estimate/expert_mlp.hpp"
-
+// The MLP of a block that is a mixture of experts.
 #include <cmath>
 
 #include <fmt/format.h>
+
+#include "sim/inputs/estimate/layer_builder.hpp"
 
 namespace allreplay {
 
@@ -109,23 +110,6 @@ std::int64_t active_parameters(const Transformer& transformer, const Computation
       if (layer.expert)
         sum -= tensor.elements / transformer.experts.count * (transformer.experts.count - transformer.experts.top_k);
   return sum;
-}
-
-void require_divides_experts(const Transformer& transformer, const Split& split) {
-  const Experts& experts = transformer.experts;
-  const auto refuse = [&](const char* option, std::int64_t degree, std::int64_t count, const char* what) {
-    throw InputError({"command line", option},
-                     fmt::format("{} does not divide {} {} of {}", degree, count, what, transformer.name),
-                     fmt::format("a divisor of {}", count));
-  };
-  if (split.ep > 1 && experts.count == 0)
-    throw InputError({"command line", "--ep"}, fmt::format("{} has no experts to divide", transformer.name),
-                     "a mixture of experts, or leave it out");
-  if (experts.count == 0) return;
-  if (experts.count % split.ep != 0) refuse("--ep", split.ep, experts.count, "experts");
-  if (experts.ffn % split.tp != 0) refuse("--tp", split.tp, experts.ffn, "inner outputs of an expert");
-  if (experts.shared_ffn % split.tp != 0)
-    refuse("--tp", split.tp, experts.shared_ffn, "inner outputs of shared experts");
 }
 
 }  // namespace allreplay

@@ -23,6 +23,12 @@ Kind kind_of(const ModelLayer& layer) {
 
 double outputs_of(const ModelLayer& layer) { return static_cast<double>(*layer.activation_bytes) / fp32_bytes; }
 
+double weights_of(const ModelLayer& layer) {
+  double sum = 0;
+  for (const ModelTensor& tensor : layer.tensors) sum += static_cast<double>(tensor.elements);
+  return sum;
+}
+
 bool is_depthwise(const ModelLayer& layer, bool first) {
   const auto& shape = layer.tensors[0].shape;
   return !first && shape.size() == 4 && shape[1] == 1 && shape[0] > 1;
@@ -69,8 +75,7 @@ Operator plain_of(const ModelLayer& layer, std::int64_t tokens) {
 void describe(ComputationLayer& layer, std::int64_t tokens, bool first, bool elementwise) {
   const ModelLayer& model = layer.model;
   const double outputs = outputs_of(model);
-  double weights = 0;
-  for (const ModelTensor& tensor : model.tensors) weights += static_cast<double>(tensor.elements);
+  const double weights = weights_of(model);
   switch (kind_of(model)) {
     case Kind::Weighted:
       if (is_depthwise(model, first)) {
@@ -101,8 +106,7 @@ void describe(ComputationLayer& layer, std::int64_t tokens, bool first, bool ele
 // at stride 1; for a merged tensor [outputs, columns] it is what im2col would write.
 std::vector<Operator> plain_kernels(const ModelLayer& layer, bool first) {
   const double outputs = outputs_of(layer), macs = static_cast<double>(*layer.forward_macs);
-  double weights = 0;
-  for (const ModelTensor& tensor : layer.tensors) weights += static_cast<double>(tensor.elements);
+  const double weights = weights_of(layer);
   switch (kind_of(layer)) {
     case Kind::Weighted: {
       const auto matrix = std::find_if(layer.tensors.begin(), layer.tensors.end(),

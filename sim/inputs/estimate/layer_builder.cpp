@@ -122,6 +122,13 @@ ComputationLayer& LayerBuilder::dense(const std::string& name, std::int64_t whol
   return one;
 }
 
+void LayerBuilder::projections(const std::string& prefix, const std::array<const char*, 3>& names, std::int64_t queries,
+                               std::int64_t keys, bool bias) {
+  for (std::size_t i = 0; i < names.size(); ++i)
+    dense(prefix + names[i], t_.hidden, i == 0 ? queries : keys,
+          {.cut = Cut::Outputs, .bias = bias, .input_kept = i > 0});
+}
+
 ComputationLayer& LayerBuilder::attention(const std::string& name, bool causal, bool rotary) {
   const std::int64_t heads = t_.heads / split_.tp, kv_heads = t_.kv_heads / split_.tp;
   const std::int64_t queries = heads * t_.head_size, keys = kv_heads * t_.head_size;

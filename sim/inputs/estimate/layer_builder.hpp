@@ -1,7 +1,8 @@
 // The layers of transformers as one worker of its groups has them: products, attention, normalisations, embeddings.
-// Families (transformer.cpp), experts (expert_mlp.hpp) and latent attention (latent_attention.hpp) are built from them.
+// Families (transformer.cpp, layer_norm_decoder.cpp) and experts (expert_mlp.cpp) are built from them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -49,6 +50,9 @@ class LayerBuilder {
   };
   ComputationLayer& dense(const std::string& name, std::int64_t whole_inputs, std::int64_t whole_outputs, Dense how);
 
+  /// Queries, keys and values as three products of the same input. The names follow `prefix`.
+  void projections(const std::string& prefix, const std::array<const char*, 3>& names, std::int64_t queries,
+                   std::int64_t keys, bool bias);
   /// The attention of all heads, between its products.
   ComputationLayer& attention(const std::string& name, bool causal, bool rotary);
 
@@ -89,5 +93,13 @@ class LayerBuilder {
   std::string group_;
   std::int64_t block_ = -1;
 };
+
+/// Adds all layers of OPT, GPT-NeoX or Falcon: decoders with LayerNorm and an MLP without a gate.
+void add_layer_norm_decoder(LayerBuilder& build);
+
+/// Adds, in forward order, shared experts, router, experts and combine (docs/moe.md).
+void add_expert_mlp(LayerBuilder& builder, const std::string& name);
+/// The parameters that a token meets: all but those of the experts that it is not sent to. REQUIRES: no split.
+std::int64_t active_parameters(const Transformer& transformer, const Computation& work);
 
 }  // namespace allreplay

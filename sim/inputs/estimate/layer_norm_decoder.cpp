@@ -1,8 +1,9 @@
-#include "sim/inputs/estimate/layer_norm_decoder.hpp"
-
+// Decoders with LayerNorm and an MLP without a gate: OPT, GPT-NeoX and Falcon.
 #include <string_view>
 
 #include <fmt/format.h>
+
+#include "sim/inputs/estimate/layer_builder.hpp"
 
 namespace allreplay {
 
@@ -43,12 +44,8 @@ void add_projections(LayerBuilder& build, const DecoderNames& names, const std::
                 {.cut = Cut::Outputs, .bias = t.qkv_bias});
     return;
   }
-  bool first = true;
-  for (const auto& [name, width] : {std::pair("q_proj", queries), {"k_proj", keys}, {"v_proj", keys}}) {
-    build.dense(fmt::format("{}.{}.{}", block, names.attention, name), t.hidden, width,
-                {.cut = Cut::Outputs, .bias = t.qkv_bias, .input_kept = !first});
-    first = false;
-  }
+  build.projections(fmt::format("{}.{}.", block, names.attention), {"q_proj", "k_proj", "v_proj"}, queries, keys,
+                    t.qkv_bias);
 }
 
 void add_block(LayerBuilder& build, const DecoderNames& names, const std::string& block) {

@@ -2,10 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "sim/inputs/estimate/expert_mlp.hpp"
-#include "sim/inputs/estimate/latent_attention.hpp"
 #include "sim/inputs/estimate/layer_builder.hpp"
-#include "sim/inputs/estimate/layer_norm_decoder.hpp"
 
 namespace allreplay {
 
@@ -104,9 +101,7 @@ class Builder : public LayerBuilder {
     for (std::int64_t i = 0; i < t_.layers; ++i) {
       const std::string name = fmt::format("encoder.layer.{}", i);
       begin(name, i);
-      dense(name + ".attention.self.query", t_.hidden, t_.hidden, {.cut = Cut::Outputs});
-      dense(name + ".attention.self.key", t_.hidden, t_.hidden, {.cut = Cut::Outputs, .input_kept = true});
-      dense(name + ".attention.self.value", t_.hidden, t_.hidden, {.cut = Cut::Outputs, .input_kept = true});
+      projections(name + ".attention.self.", {"query", "key", "value"}, t_.hidden, t_.hidden, true);
       attention(name + ".attention.self", false, false);
       residual(dense(name + ".attention.output.dense", t_.hidden, t_.hidden, {.cut = Cut::Inputs, .input_kept = true}));
       normalisation(name + ".attention.output.LayerNorm", true);
@@ -138,7 +133,7 @@ class Builder : public LayerBuilder {
       const bool before = t_.norms != Norms::After, after = t_.norms != Norms::Before;
       if (before) normalisation(name + ".input_layernorm", false);
       if (t_.latent.kv_rank > 0)
-        add_latent_attention(*this, name + ".self_attn");
+        latent_attention(name + ".self_attn");
       else
         llama_attention(name + ".self_attn");
       normalisation(name + ".post_attention_layernorm", false);
@@ -156,13 +151,10 @@ class Builder : public LayerBuilder {
 
   void llama_attention(const std::string& name) {
     const std::int64_t width = t_.heads * t_.head_size, kv = t_.kv_heads * t_.head_size;
-    if (t_.fused) {
+    if (t_.fused)
       dense(name + ".qkv_proj", t_.hidden, width + 2 * kv, {.cut = Cut::Outputs, .bias = t_.qkv_bias});
-    } else {
-      dense(name + ".q_proj", t_.hidden, width, {.cut = Cut::Outputs, .bias = t_.qkv_bias});
-      dense(name + ".k_proj", t_.hidden, kv, {.cut = Cut::Outputs, .bias = t_.qkv_bias, .input_kept = true});
-      dense(name + ".v_proj", t_.hidden, kv, {.cut = Cut::Outputs, .bias = t_.qkv_bias, .input_kept = true});
-    }
+    else
+      projections(name + ".", {"q_proj", "k_proj", "v_proj"}, width, kv, t_.qkv_bias);
     if (t_.qk_norm_whole) {
       rms_norm(name + ".q_norm", width / split_.tp, 1, tokens_);
       rms_norm(name + ".k_norm", kv / split_.tp, 1, tokens_);
@@ -174,6 +166,30 @@ class Builder : public LayerBuilder {
     if (t_.sinks) tensor(pairs, name + ".sinks", {t_.heads / split_.tp});
     residual(
         dense(name + ".o_proj", width, t_.hidden, {.cut = Cut::Inputs, .bias = t_.output_bias, .input_kept = true}));
+  }
+
+  // Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1), with the normalisations of the compressed
+  // vectors.
+  void latent_attention(const std::string& name) {
+    const LatentAttention& latent = t_.latent;
+    // Down-projections are whole on every worker of a tensor group (Megatron-Core, multi_latent_attention.py).
+    if (latent.query_rank > 0) {
+      dense(name + ".q_a_proj", t_.hidden, latent.query_rank, {.bias = t_.qkv_bias});
+      rms_norm(name + ".q_a_layernorm", latent.query_rank, 1, spread_);
+      dense(name + ".q_b_proj", latent.query_rank, t_.heads * t_.head_size, {.cut = Cut::Outputs, .bias = false});
+    } else {
+      dense(name + ".q_proj", t_.hidden, t_.heads * t_.head_size, {.cut = Cut::Outputs, .bias = false});
+    }
+    // Keys' rotary part is one for all heads, and is not normalised.
+    dense(name + ".kv_a_proj_with_mqa", t_.hidden, latent.kv_rank + latent.rope,
+          {.bias = t_.qkv_bias, .input_kept = true});
+    rms_norm(name + ".kv_a_layernorm", latent.kv_rank, 1, spread_);
+    dense(name + ".kv_b_proj", latent.kv_rank, t_.heads * (t_.head_size - latent.rope + t_.value_size),
+          {.cut = Cut::Outputs, .bias = false});
+    ComputationLayer& pairs = attention(name, true, true);
+    share_input(pairs, number(tokens_ * latent.rope));
+    residual(dense(name + ".o_proj", t_.heads * t_.value_size, t_.hidden,
+                   {.cut = Cut::Inputs, .bias = t_.output_bias, .input_kept = true}));
   }
 
   void vit() {
@@ -190,11 +206,7 @@ class Builder : public LayerBuilder {
       const std::string name = fmt::format("vit.encoder.layer.{}", i);
       begin(name, i);
       normalisation(name + ".layernorm_before", true);
-      dense(name + ".attention.attention.query", t_.hidden, t_.hidden, {.cut = Cut::Outputs, .bias = t_.qkv_bias});
-      dense(name + ".attention.attention.key", t_.hidden, t_.hidden,
-            {.cut = Cut::Outputs, .bias = t_.qkv_bias, .input_kept = true});
-      dense(name + ".attention.attention.value", t_.hidden, t_.hidden,
-            {.cut = Cut::Outputs, .bias = t_.qkv_bias, .input_kept = true});
+      projections(name + ".attention.attention.", {"query", "key", "value"}, t_.hidden, t_.hidden, t_.qkv_bias);
       attention(name + ".attention.attention", false, false);
       residual(dense(name + ".attention.output.dense", t_.hidden, t_.hidden, {.cut = Cut::Inputs, .input_kept = true}));
       normalisation(name + ".layernorm_after", true);
@@ -217,7 +229,14 @@ void require_divides(const Transformer& t, std::int64_t tokens, const Split& spl
   require("--tp", split.tp, t.kv_heads, fmt::format("heads of keys and values of {}", t.name));
   if (t.experts.count == 0 || t.experts.dense_layers > 0)
     require("--tp", split.tp, t.ffn, fmt::format("inner outputs of {}", t.name));
-  require_divides_experts(t, split);
+  if (split.ep > 1 && t.experts.count == 0)
+    throw InputError({"command line", "--ep"}, fmt::format("{} has no experts to divide", t.name),
+                     "a mixture of experts, or leave it out");
+  if (t.experts.count > 0) {
+    require("--ep", split.ep, t.experts.count, fmt::format("experts of {}", t.name));
+    require("--tp", split.tp, t.experts.ffn, fmt::format("inner outputs of an expert of {}", t.name));
+    require("--tp", split.tp, t.experts.shared_ffn, fmt::format("inner outputs of shared experts of {}", t.name));
+  }
   if (split.sequence_parallel && split.tp == 1)
     throw InputError({"command line", "--sequence-parallel"},
                      "splits tokens among a tensor-parallel group, but there is none", "--tp above 1");

@@ -8,31 +8,39 @@ std::vector<std::int64_t> shape_of(const Tensor& tensor) {
   return tensor.shape.empty() ? std::vector{tensor.elements} : tensor.shape;
 }
 
-Time Profile::forward() const {
+namespace {
+
+template <class TimeOf>
+Time sum_over(const std::vector<Layer>& layers, TimeOf time_of) {
   Time sum{0};
-  for (const Layer& layer : layers) sum = add(sum, layer.forward);
+  for (const Layer& layer : layers) sum = add(sum, time_of(layer));
   return sum;
+}
+
+std::int64_t sum_of_trained(const Profile& profile, std::int64_t Tensor::*part) {
+  std::int64_t sum = 0;
+  for (const Tensor& tensor : profile.tensors)
+    if (!profile.layers[tensor.layer].frozen) sum += tensor.*part;
+  return sum;
+}
+
+}  // namespace
+
+Time Profile::forward() const {
+  return sum_over(layers, [](const Layer& layer) { return layer.forward; });
 }
 
 Time Profile::backward() const {
-  Time sum{0};
-  for (const Layer& layer : layers) sum = add(sum, layer.backward);
-  return sum;
+  return sum_over(layers, [](const Layer& layer) { return layer.backward; });
 }
 
-Bytes Profile::bytes() const {
-  Bytes sum = 0;
-  for (const Tensor& tensor : tensors)
-    if (!layers[tensor.layer].frozen) sum += tensor.bytes;
-  return sum;
+Time Profile::waiting() const {
+  return sum_over(layers, [](const Layer& layer) { return add(layer.forward_wait, layer.backward_wait); });
 }
 
-std::int64_t Profile::elements() const {
-  std::int64_t sum = 0;
-  for (const Tensor& tensor : tensors)
-    if (!layers[tensor.layer].frozen) sum += tensor.elements;
-  return sum;
-}
+Bytes Profile::bytes() const { return sum_of_trained(*this, &Tensor::bytes); }
+
+std::int64_t Profile::elements() const { return sum_of_trained(*this, &Tensor::elements); }
 
 std::int64_t Profile::elements_with_frozen() const {
   std::int64_t sum = 0;
@@ -43,12 +51,6 @@ std::int64_t Profile::elements_with_frozen() const {
 double Profile::parameter_share() const {
   if (parameter_bytes == 0 || tensors.empty()) return 1;
   return static_cast<double>(parameter_bytes * tensors.front().elements) / static_cast<double>(tensors.front().bytes);
-}
-
-Time Profile::waiting() const {
-  Time sum{0};
-  for (const Layer& layer : layers) sum = add(sum, add(layer.forward_wait, layer.backward_wait));
-  return sum;
 }
 
 bool Profile::has_activations() const {

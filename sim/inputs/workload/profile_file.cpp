@@ -12,7 +12,6 @@
 #include "sim/base/core/json.hpp"
 #include "sim/base/core/name.hpp"
 #include "sim/base/core/text.hpp"
-#include "sim/inputs/workload/model_file.hpp"
 
 namespace allreplay {
 

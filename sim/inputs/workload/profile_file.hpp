@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sim/base/core/file.hpp"
+#include "sim/inputs/workload/model.hpp"
 #include "sim/inputs/workload/profile.hpp"
 
 namespace allreplay {
@@ -22,6 +23,9 @@ Profile parse_profile(const Files& files, const std::string& text, const std::st
 /// Parses the CSV table `text` of `file`; the caller sets the profile's name and model, and checks that it is complete.
 /// `forward_follows`: a blank forward_us is allowed, since a ratio will replace it. Throws InputError.
 Profile read_table(const std::string& file, const std::string& text, bool forward_follows);
+
+/// Reads the profile's key "model": an inline model, or a path, or a name found in models/. Throws InputError.
+Model model_of_profile(const Files& files, const Json& profile);
 
 /// Throws InputError if there are more layers than a simulation can hold in the memory of a common machine.
 void require_bearable_layers(const Profile& profile, const SourceLocation& place);

@@ -1,11 +1,10 @@
-#include "sim/output/html/chosen_timelines.hpp"
-
 #include <algorithm>
 #include <filesystem>
 
 #include <fmt/format.h>
 
 #include "sim/base/core/units.hpp"
+#include "sim/output/html/pages.hpp"
 #include "sim/plans/collective/network_change.hpp"
 #include "sim/studies/experiment/doubt.hpp"
 #include "sim/studies/experiment/progress.hpp"
@@ -45,9 +44,10 @@ class Simulator {
   std::optional<Scenario> in_sweep(const ResultRow& row) {
     for (const Request& request : sweep_.requests) {
       if ((request.plan.empty() && request.strategy != row.strategy) ||
-          request.workers.value_or(row.workers) != row.workers)
+          request.workers.value.value_or(row.workers) != row.workers)
         continue;
-      if (std::filesystem::path(request.profile).stem() != std::filesystem::path(row.profile + ".json").stem())
+      if (std::filesystem::path(request.profile.value).stem() !=
+          std::filesystem::path(fmt::format("{}.json", row.profile)).stem())
         continue;
       Scenario scenario = library_.resolve(request);
       if (is_of(row, identity(scenario))) return scenario;
@@ -57,9 +57,8 @@ class Simulator {
 
   bool is_of(const ResultRow& row, const Row& names) const {
     return std::all_of(names.begin(), names.end(), [&](const NamedCell& one) {
-      const auto found = std::find(result_.columns.begin(), result_.columns.end(), one.column->key);
-      return found != result_.columns.end() &&
-             row.cells[static_cast<std::size_t>(found - result_.columns.begin())] == unquoted_text(one.cell);
+      const std::string key(one.column->key);
+      return result_.table->has(key) && result_.table->text(*row.line, key) == unquoted_text(one.cell);
     });
   }
 

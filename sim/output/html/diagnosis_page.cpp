@@ -1,11 +1,11 @@
-#include "sim/output/html/diagnosis_page.hpp"
-
 #include <fmt/format.h>
 
+#include "sim/output/html/pages.hpp"
 #include "sim/output/html/web_page.hpp"
 #include "sim/output/picture/svg.hpp"
 #include "sim/output/report/diagnosis_report.hpp"
-#include "sim/output/view/diagnosis_picture.hpp"
+#include "sim/output/view/pictures.hpp"
+#include "sim/studies/diagnosis/diagnosis.hpp"
 
 namespace allreplay {
 

@@ -1,5 +1,3 @@
-#include "sim/output/html/report_charts.hpp"
-
 #include <algorithm>
 #include <array>
 #include <set>
@@ -8,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/core/units.hpp"
+#include "sim/output/html/pages.hpp"
 #include "sim/output/picture/style.hpp"
 #include "sim/output/picture/svg.hpp"
 #include "sim/output/view/plot_figure.hpp"
@@ -40,13 +39,14 @@ constexpr std::array measures{
 };
 
 ResultTable table_of(const SweepResult& result) {
-  ResultTable table{result.file, result.columns, {}};
+  ResultTable table = *result.table;
   table.columns.insert(table.columns.end(), {series_column, network_column, scaling_column});
-  for (const ResultRow& row : result.rows) {
-    ResultLine line = row;
-    for (const std::string& text : {row.series, row.network, fmt::format("{}", row.relative_efficiency)})
-      line.cells.push_back(text);
-    table.rows.push_back(std::move(line));
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    const ResultRow& row = result.rows[i];
+    Texts& cells = table.rows[i].cells;
+    cells.push_back(row.series);
+    cells.push_back(row.network);
+    cells.push_back(fmt::format("{}", row.relative_efficiency));
   }
   return plot_table(std::move(table));
 }

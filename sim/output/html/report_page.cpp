@@ -1,5 +1,3 @@
-#include "sim/output/html/report_page.hpp"
-
 #include <filesystem>
 #include <vector>
 
@@ -9,12 +7,12 @@
 #include "sim/base/core/file.hpp"
 #include "sim/base/core/json.hpp"
 #include "sim/base/core/text.hpp"
-#include "sim/output/html/page_files.hpp"
-#include "sim/output/html/report_charts.hpp"
+#include "sim/output/html/pages.hpp"
 #include "sim/output/html/web_page.hpp"
 #include "sim/output/picture/svg.hpp"
+#include "sim/output/report/result_rows.hpp"
 #include "sim/output/report/sweep_report.hpp"
-#include "sim/output/view/timeline_picture.hpp"
+#include "sim/output/view/pictures.hpp"
 #include "sim/studies/results/row.hpp"
 
 namespace allreplay {
@@ -85,8 +83,8 @@ struct RowsHtml {
 };
 
 RowsHtml rows_html(const JsonValue& document) {
-  const std::vector<FormattedColumn> columns = table_of(sweep_table(), document).formatted();
-  const std::size_t rows = document.at("rows").items().size();
+  const std::vector<FormattedColumn> columns = table_of(result_table(), document).formatted();
+  const std::size_t rows = document.at("rows").size();
   RowsHtml html;
   static const View shared{{ViewText{"All rows: {same}.", "same"}}};
   html.section = fmt::format("<p>{}</p>\n", escaped(rendered(shared, document, {.width = 100'000})));
@@ -126,7 +124,7 @@ PageTitle page_title(const Files& files, const std::string& config) {
 }
 
 std::string report_page(const SweepResult& result, const ChosenTimelines& chosen, const PageTitle& title) {
-  const std::string file = std::filesystem::path(result.file).filename().string();
+  const std::string file = std::filesystem::path(result.table->file).filename().string();
   const std::string name = title.name.empty() ? std::filesystem::path(file).stem().string() : title.name;
   const JsonValue document = sweep_document(result);
   const RowsHtml rows = rows_html(document);
@@ -134,7 +132,7 @@ std::string report_page(const SweepResult& result, const ChosenTimelines& chosen
   fill(body, "file", escaped(file));
   fill(body, "timelines", timelines_html(result, chosen));
   fill(body, "no-timelines", chosen.timelines.empty() ? " hidden" : "");
-  fill(body, "registry", registry_json().dump());
+  fill(body, "registry", json_text(registry_json()));
   fill(body, "rows", rows.section);
   fill(body, "charts", charts_html(result, title.plot));
   fill(body, "summary", verdict_html(document));

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "sim/output/html/page_files.hpp"
 #include "sim/output/picture/svg.hpp"
 
 namespace allreplay {

@@ -67,7 +67,9 @@ class Painter {
   }
 
  private:
-  void set(Colour c) { cairo_set_source_rgb(pen_, c.red / 255.0, c.green / 255.0, c.blue / 255.0); }
+  void set(Colour c, double opacity = 1) {
+    cairo_set_source_rgba(pen_, c.red / 255.0, c.green / 255.0, c.blue / 255.0, opacity);
+  }
 
   void paint(const Rectangle& one) {
     cairo_rectangle(pen_, one.box.x, one.box.y, one.box.width, one.box.height);
@@ -88,7 +90,7 @@ class Painter {
 
   void paint(const Look& look) {
     if (look.fill) {
-      set(*look.fill);
+      set(*look.fill, look.opacity);
       cairo_fill_preserve(pen_);
     }
     if (look.hatch != Hatch::None) hatch(look);

@@ -16,7 +16,7 @@
                               each(cairo_rectangle) each(cairo_restore) each(cairo_rotate) each(cairo_save)           \
                                   each(cairo_scale) each(cairo_select_font_face) each(cairo_set_dash)                 \
                                       each(cairo_set_font_options) each(cairo_set_font_size)                          \
-                                          each(cairo_set_line_width) each(cairo_set_source_rgb) each(cairo_show_text) \
+                                          each(cairo_set_line_width) each(cairo_set_source_rgba) each(cairo_show_text) \
                                               each(cairo_status) each(cairo_status_to_string) each(cairo_stroke)      \
                                                   each(cairo_stroke_preserve) each(cairo_surface_destroy)             \
                                                       each(cairo_surface_finish) each(cairo_surface_flush)            \

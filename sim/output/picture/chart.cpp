@@ -37,9 +37,10 @@ std::pair<Range, Range> ranges_of(const Chart& chart) {
       across.add(point.x + series.bar_width / 2);
       add(point.x, point.y);
     }
-    for (const ErrorBar& error : series.errors)
-      for (const double end : {error.low, error.high})
-        if (end > 0 || chart.y.spacing == Spacing::Linear) add(error.x, end);
+    for (const std::vector<ErrorBar>* errors : {&series.errors, &series.band})
+      for (const ErrorBar& error : *errors)
+        for (const double end : {error.low, error.high})
+          if (end > 0 || chart.y.spacing == Spacing::Linear) add(error.x, end);
   }
   return {across, along.least <= along.greatest ? along : all};
 }
@@ -74,6 +75,22 @@ class ChartPainter {
       if (axes_.shows(point)) add_marker(drawing_, look, axes_.at(point), {"point", title_of(series, point)});
     for (const Position& point : series.crossed)
       if (axes_.shows(point)) add_cross(drawing_, axes_.at(point));
+  }
+
+  // Low ends that a logarithmic axis cannot show end at the field.
+  void paint_band(const Series& series, const SeriesLook& look) const {
+    std::vector<Position> upper, lower;
+    for (const ErrorBar& error : series.band) {
+      const Position low = axes_.at({error.x, error.low});
+      upper.push_back(axes_.at({error.x, error.high}));
+      lower.push_back({upper.back().x, std::isfinite(low.y) ? low.y : axes_.field().bottom()});
+    }
+    upper.insert(upper.end(), lower.rbegin(), lower.rend());
+    if (upper = clipped_area(std::move(upper), axes_.field()); upper.size() > 2)
+      drawing_.add(Path{.points = std::move(upper),
+                        .closed = true,
+                        .look = {.fill = look.colour, .opacity = 0.2},
+                        .meaning = {"band", series.name}});
   }
 
  private:
@@ -130,6 +147,11 @@ double add_chart(Drawing& drawing, const Box& room, const Chart& chart) {
   const Axes axes(drawing, {room.x, room.y, room.width - style::margin, chart.height}, chart.x,
                   {across.least, across.greatest}, chart.y, {along.least, along.greatest});
   const ChartPainter painter(drawing, chart, axes);
+  for (std::size_t i = 0; i < chart.series.size(); ++i) {
+    const std::size_t first = drawing.shapes.size();
+    painter.paint_band(chart.series[i], series_look(place_of(chart, i)));
+    drawing.mark_series(chart.series[i].name, first);
+  }
   for (const bool reference : {true, false})
     for (std::size_t i = 0; i < chart.series.size(); ++i)
       if (chart.series[i].reference == reference) {

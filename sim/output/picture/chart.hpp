@@ -29,6 +29,7 @@ struct Series {
   std::vector<Position> points;
   std::vector<Position> crossed = {};  ///< points that do not count, which get a cross
   std::vector<ErrorBar> errors = {};   ///< of points
+  std::vector<ErrorBar> band = {};     ///< the ends of a filled area behind the line, by x
   bool line = true;                    ///< join the points, in their order
   bool markers = true;                 ///< mark each point
   std::optional<std::size_t> style;    ///< for series_look(), the same for related series; by default the index

@@ -46,6 +46,7 @@ struct Look {
   std::optional<Colour> line;
   double width = 1;            ///< of the line
   std::vector<double> dashes;  ///< on, off, …; a solid line if empty
+  double opacity = 1;          ///< of the fill
 };
 
 /// The meaning of a shape: its class in an SVG file, and the text shown there when hovering over it.

@@ -75,6 +75,28 @@ std::vector<std::vector<Position>> clipped(const std::vector<Position>& line, co
   return parts;
 }
 
+std::vector<Position> clipped_area(std::vector<Position> corners, const Box& box) {
+  // One side after another (Sutherland and Hodgman, 1974): the coordinate's sign times what it exceeds the side by.
+  const auto cut_off = [&](double Position::*coordinate, double side, double sign) {
+    std::vector<Position> kept;
+    for (std::size_t i = 0; i < corners.size(); ++i) {
+      const Position &from = corners[i], &to = corners[(i + 1) % corners.size()];
+      const double a = sign * (from.*coordinate - side), b = sign * (to.*coordinate - side);
+      if (a <= 0) kept.push_back(from);
+      if ((a < 0 && b > 0) || (a > 0 && b < 0)) {
+        const double share = a / (a - b);
+        kept.push_back({from.x + share * (to.x - from.x), from.y + share * (to.y - from.y)});
+      }
+    }
+    corners = std::move(kept);
+  };
+  cut_off(&Position::x, box.x, -1);
+  cut_off(&Position::x, box.right(), 1);
+  cut_off(&Position::y, box.y, -1);
+  cut_off(&Position::y, box.bottom(), 1);
+  return corners;
+}
+
 LegendEntry swatch(const std::string& name, const Look& look) {
   return {name, [look](Drawing& drawing, const Box& box) { drawing.add(Rectangle{box, look, {}}); }};
 }

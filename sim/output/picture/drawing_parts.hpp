@@ -31,4 +31,7 @@ double width_of_legend(const std::vector<LegendEntry>& entries, std::string_view
 /// Returns the parts of a line through these points that lie in the box.
 std::vector<std::vector<Position>> clipped(const std::vector<Position>& line, const Box& box);
 
+/// Returns the corners of the part of a polygon that lies in the box; parts may be joined by edges of no area.
+std::vector<Position> clipped_area(std::vector<Position> corners, const Box& box);
+
 }  // namespace allreplay

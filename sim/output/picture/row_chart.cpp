@@ -40,6 +40,8 @@ std::pair<double, double> extent_of(const RowChart& chart) {
     double end = 0;
     for (const RowPart& part : row.parts) add(end += part.value);
     for (const RowDot& dot : row.dots) add(dot.value);
+    if (row.box)
+      for (const double value : {row.box->least, row.box->middle, row.box->most}) add(value);
     for_each_error(row, [&](const RowError& error) {
       for (const double value : {error.low, error.high})
         if (value > 0 || chart.x.spacing == Spacing::Linear) add(value);
@@ -137,11 +139,24 @@ class RowPainter {
                                part.look,
                                {"part", fmt::format("{}, {}: {}", row.name, part.name, chart_.x.label(part.value))}});
     }
+    if (row.box) add_box(*row.box, y, thickness);
     if (row.error)
       for (const Look& look : {Look{.line = colour(0xFFFFFF), .width = 3}, Look{.line = style::ink}})
         add_error(*row.error, look, y);
-    if (row.crossed) add_cross(drawing_, {x_of(end) - 7, y});
+    if (row.crossed) add_cross(drawing_, {x_of(row.box ? row.box->most : end) - 7, y});
     if (!row.end.empty()) write(field_.right() + 8, row.end, Align::Start, "end");
+  }
+
+  void add_box(const RowBox& box, double y, double thickness) {
+    add_error({box.least, box.most}, {.line = style::ink}, y);
+    const auto place = [&](double value) { return std::clamp(x_of(value), field_.x, field_.right()); };
+    const double left = place(box.low), right = place(box.high), middle = x_of(box.middle);
+    if (right > left)
+      drawing_.add(Rectangle{{left, y - thickness / 2, right - left, thickness}, box.look, {"box", box.title}});
+    if (middle >= field_.x && middle <= field_.right())
+      drawing_.add(Path{.points = {{middle, y - thickness / 2}, {middle, y + thickness / 2}},
+                        .look = {.line = style::ink, .width = 2},
+                        .meaning = {"median", box.title}});
   }
 
   // Ends beyond the axis, and those that a logarithmic axis cannot show, are cut off and have no cap.

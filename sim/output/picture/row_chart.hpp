@@ -30,11 +30,19 @@ struct RowDot {
   std::optional<RowError> error = {};
 };
 
+/// Five quantiles of a sample: a box between the quartiles, crossed by the median, and a line to the extremes.
+struct RowBox {
+  double least = 0, low = 0, middle = 0, high = 0, most = 0;
+  Look look;
+  std::string title;  ///< shown when hovering
+};
+
 struct ChartRow {
   std::string name;
   std::string series;          ///< rows of one series are highlighted together
   std::vector<RowPart> parts;  ///< end to end
   std::vector<RowDot> dots;
+  std::optional<RowBox> box = {};
   std::string end;                     ///< a text on the right
   std::optional<RowError> error = {};  ///< of the bar's end
   bool crossed = false;                ///< the bar does not count, and gets a cross

@@ -108,6 +108,7 @@ Colour mixed(Colour from, Colour to, double share) {
 
 void add_error_bar(Drawing& drawing, const Look& look, Position from, Position to, bool cap_from, bool cap_to) {
   constexpr double cap = 3;
+  if (from.x == to.x && from.y == to.y) return;
   const bool vertical = from.x == to.x;
   const auto add = [&](Position a, Position b) {
     drawing.add(Path{.points = {a, b}, .look = look, .meaning = {"error", ""}});

@@ -29,7 +29,7 @@ Look bar_look(const SeriesLook& look);
 /// Draws the marker around `at`.
 void add_marker(Drawing& drawing, const SeriesLook& look, Position at, const Meaning& meaning = {});
 
-/// Draws an error bar from one end to the other, with a cap at each end that has one.
+/// Draws an error bar from one end to the other, with a cap at each end that has one; nothing if it has no length.
 void add_error_bar(Drawing& drawing, const Look& look, Position from, Position to, bool cap_from, bool cap_to);
 
 /// Draws a cross at `at`, over a result that does not count.

@@ -94,6 +94,7 @@ class Writer {
   // A hatched shape is drawn twice: the pattern is over the fill.
   void write(const std::string& shape, const std::string& element, const Look& look, const Meaning& meaning) {
     std::string line = look.fill ? fmt::format(" fill=\"{}\"", hex(*look.fill)) : " fill=\"none\"";
+    if (look.opacity != 1) line += fmt::format(" fill-opacity=\"{}\"", number(look.opacity));
     if (look.line) line += fmt::format(" stroke=\"{}\" stroke-width=\"{}\"", hex(*look.line), number(look.width));
     std::string dashes;
     for (const double dash : look.dashes) dashes += (dashes.empty() ? "" : " ") + number(dash);

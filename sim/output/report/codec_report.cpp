@@ -60,19 +60,16 @@ const View& codec_view() {
   static const View view{{
       ViewText{"{codec}[, {options:nonzero}]: {elements} {distribution} elements in fp32, {bytes} on the wire "
                "(1/{ratio})"},
-      ViewText{},
       ViewText{"processor time on one core of {device}, median of {repetitions}"},
       ViewFacts{{
           {"encode", "{encode_s}"},
           {"decode", "{decode_s}"},
       }},
-      ViewText{},
       ViewText{"one worker, errors relative to the exact gradient"},
       ViewFacts{{
           {"one round trip", "{error}, cosine {cosine}"},
           {"mean of several", "{mean_error}[, with error feedback {mean_error_feedback}]; round trips: {iterations}"},
       }},
-      ViewText{},
       ViewText{"exchange by {aggregated/collective}, workers: {workers}"},
       ViewFacts{{
           {"sent, and received, by a worker", "{aggregated/bytes_per_worker:size}"},

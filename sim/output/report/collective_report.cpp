@@ -16,24 +16,23 @@ namespace allreplay {
 
 namespace {
 
-JsonValue row_json(const CollectiveRow& row) {
-  JsonValue json{{"bytes", row.bytes}};
-  if (row.operation) json["operation"] = to_string(*row.operation);
-  if (!row.routing.empty()) json["routing"] = row.routing;
-  json["time_s"] = row.time_s;
-  json["algbw_GBps"] = row.algbw_GBps;
-  json["busbw_GBps"] = row.busbw_GBps;
-  json["messages"] = row.messages;
-  json["events"] = row.events;
-  json["wall_s"] = row.wall_s;
-  if (row.choice) {
-    json["algorithm"] = row.choice->algorithm;
-    json["protocol"] = row.choice->protocol;
-  }
-  Row statistics;
-  append_statistics(statistics, row.by_seed);
-  json.update(json_of(statistics));
-  return json;
+// Appends an operation's price. `is_single`: as the only one of its command, whose simulation is described, too.
+void append_price(Row& row, const CollectiveRow& priced, bool is_single) {
+  row.emplace_back("bytes", priced.bytes);
+  if (priced.operation) row.emplace_back("operation", to_string(*priced.operation));
+  if (is_single && !priced.routing.empty()) row.emplace_back("routing", priced.routing);
+  row.emplace_back("time_s", priced.time_s);
+  row.emplace_back("algbw_GBps", priced.algbw_GBps);
+  row.emplace_back("busbw_GBps", priced.busbw_GBps);
+  row.emplace_back("messages", priced.messages);
+  if (!is_single) return;
+  row.emplace_back("events", priced.events);
+  row.emplace_back("wall_s", priced.wall_s);
+}
+
+void append_choice(Row& row, const std::optional<NcclChoice>& choice) {
+  row.emplace_back("algorithm", choice ? Cell(std::string(choice->algorithm)) : Cell());
+  row.emplace_back("protocol", choice ? Cell(std::string(choice->protocol)) : Cell());
 }
 
 // The cells that identify one of several collectives.
@@ -45,60 +44,28 @@ Row identity_of(const PricedCollective& one) {
           {"fidelity", to_string(choice.fidelity)}};
 }
 
-bool have_same(const std::vector<PricedCollective>& all, std::string_view key) {
-  const auto cell = [&](const PricedCollective& one) {
-    const Row row = identity_of(one);
-    return std::ranges::find(row, key, [](const NamedCell& its) { return its.column->key; })->cell;
-  };
-  return std::all_of(all.begin(), all.end(), [&](const auto& one) { return cell(one) == cell(all.front()); });
+// The cells of identity_of() that all have.
+Row common_to(const std::vector<PricedCollective>& all) {
+  Row common = identity_of(all.front());
+  for (const PricedCollective& one : all) {
+    const Row own = identity_of(one);
+    std::erase_if(common, [&](const NamedCell& cell) {
+      return std::ranges::find(own, cell.column, &NamedCell::column)->cell != cell.cell;
+    });
+  }
+  return common;
 }
 
 }  // namespace
 
 JsonValue collective_rows(const std::vector<CollectiveRow>& rows) {
-  auto array = JsonValue::array();
-  for (const CollectiveRow& row : rows) array.push_back(row_json(row));
-  return array;
-}
-
-JsonValue collective_json(const Scenario& scenario, const CollectivePricing& pricing) {
-  const CollectiveChoice choice = collective_of(scenario);
-  JsonValue json{{"rows", collective_rows(pricing.rows)},
-                 {"collective", choice.algorithm->name},
-                 {"workers", scenario.workers},
-                 {"cluster", named_with_routing(scenario.cluster)},
-                 {"fidelity", to_string(choice.fidelity)},
-                 {"messages_each", pricing.messages},
-                 {"notes", JsonValue::array()}};
-  if (!scenario.seeds.empty() && !is_random(scenario)) json["notes"].push_back({{"note", "no random routes"}});
-  if (scenario.operation) json["operation"] = to_string(*scenario.operation);
-  return json;
-}
-
-const View& collective_heading_view() {
-  static const View view{
-      {ViewText{"[{operation}: ]{collective} among {workers} workers on {cluster}, {fidelity}[: "
-                "{messages_each:nonzero} messages each]"}}};
-  return view;
-}
-
-const View& collective_view() {
-  static const View view{{
-      &collective_heading_view(),
-      ViewText{},
-      ViewTable{"rows",
-                {{"bytes", "{bytes:0}"},
-                 quantity("{time_s}"),
-                 quantity("{ci95_s}"),
-                 quantity("{p95_s}", "time_s"),
-                 quantity("{algbw_GBps:4}"),
-                 quantity("{busbw_GBps:4}"),
-                 {"algorithm", "{algorithm}"},
-                 {"protocol", "{protocol}"}}},
-      ViewText{},
-      ViewNotes{},
-  }};
-  return view;
+  return array_of(rows, [](const CollectiveRow& priced) {
+    Row row;
+    append_price(row, priced, true);
+    if (priced.choice) append_choice(row, priced.choice);
+    append_statistics(row, priced.by_seed);
+    return json_of(row);
+  });
 }
 
 std::vector<std::size_t> fastest_by_size(const std::vector<PricedCollective>& all) {
@@ -111,17 +78,16 @@ std::vector<std::size_t> fastest_by_size(const std::vector<PricedCollective>& al
 }
 
 std::vector<std::string> names_of(const std::vector<PricedCollective>& all) {
+  const Row common = common_to(all);
   std::vector<std::string> names;
-  const bool same_collective = have_same(all, "collective"), same_cluster = have_same(all, "cluster"),
-             same_workers = have_same(all, "workers"), same_fidelity = have_same(all, "fidelity");
   for (const PricedCollective& one : all) {
-    const CollectiveChoice choice = collective_of(one.scenario);
     std::vector<std::string> parts;
-    if (!same_collective) parts.emplace_back(choice.algorithm->name);
-    if (!same_cluster) parts.push_back(named_with_routing(one.scenario.cluster));
-    if (!same_workers) parts.push_back(fmt::format("{} workers", one.scenario.workers));
-    if (!same_fidelity) parts.push_back(to_string(choice.fidelity));
-    names.push_back(parts.empty() ? std::string(choice.algorithm->name) : fmt::format("{}", fmt::join(parts, ", ")));
+    const Row row = identity_of(one);
+    for (const std::size_t cell : {2, 0, 1, 3})  // the collective first
+      if (std::ranges::find(common, row[cell].column, &NamedCell::column) == common.end())
+        parts.push_back(unquoted_text(row[cell].cell) + (cell == 1 ? " workers" : ""));
+    if (parts.empty()) parts.push_back(unquoted_text(row[2].cell));
+    names.push_back(fmt::format("{}", fmt::join(parts, ", ")));
   }
   return names;
 }
@@ -135,16 +101,8 @@ std::vector<Row> collectives_rows(const std::vector<PricedCollective>& all) {
     for (std::size_t size = 0; size < fastest.size(); ++size) {
       const CollectiveRow& priced = all[one].pricing.rows[size];
       Row row = identity_of(all[one]);
-      row.emplace_back("bytes", priced.bytes);
-      if (priced.operation) row.emplace_back("operation", to_string(*priced.operation));
-      row.emplace_back("time_s", priced.time_s);
-      row.emplace_back("algbw_GBps", priced.algbw_GBps);
-      row.emplace_back("busbw_GBps", priced.busbw_GBps);
-      row.emplace_back("messages", priced.messages);
-      if (some_choose) {
-        row.emplace_back("algorithm", priced.choice ? Cell(std::string(priced.choice->algorithm)) : Cell());
-        row.emplace_back("protocol", priced.choice ? Cell(std::string(priced.choice->protocol)) : Cell());
-      }
+      append_price(row, priced, false);
+      if (some_choose) append_choice(row, priced.choice);
       row.emplace_back("fastest", fastest[size] == one);
       append_statistics(row, priced.by_seed);
       rows.push_back(std::move(row));
@@ -153,18 +111,26 @@ std::vector<Row> collectives_rows(const std::vector<PricedCollective>& all) {
 }
 
 JsonValue collectives_json(const std::vector<PricedCollective>& all) {
-  JsonValue json{{"rows", JsonValue::array()}, {"common", JsonValue::object()}, {"leaders", JsonValue::array()}};
-  Row common = identity_of(all.front());
-  std::erase_if(common, [&](const NamedCell& one) { return !have_same(all, one.column->key); });
-  json["common"] = json_of(common);
+  const Row common = common_to(all);
+  JsonValue json{{"rows", JsonValue::array()},
+                 {"common", json_of(common)},
+                 {"leaders", JsonValue::array()},
+                 {"notes", JsonValue::array()}};
+  const Scenario& scenario = all.front().scenario;
+  if (scenario.operation) json["operation"] = to_string(*scenario.operation);
+  if (!scenario.seeds.empty() && !is_random(scenario)) json["notes"].push_back({{"note", "no random routes"}});
+  if (all.size() == 1) {
+    json["rows"] = collective_rows(all.front().pricing.rows);
+    json["messages_each"] = all.front().pricing.messages;
+    return json;
+  }
   const auto is_common = [&](const NamedCell& one) {
-    return std::ranges::any_of(common, [&](const NamedCell& other) { return other.column == one.column; });
+    return std::ranges::find(common, one.column, &NamedCell::column) != common.end();
   };
   for (Row row : collectives_rows(all)) {
     std::erase_if(row, is_common);
     json["rows"].push_back(json_of(row));
   }
-  if (all.front().scenario.operation) json["operation"] = to_string(*all.front().scenario.operation);
   const std::vector<std::size_t> fastest = fastest_by_size(all);
   const std::vector<std::string> names = names_of(all);
   for (std::size_t size = 0; size < fastest.size(); ++size) {
@@ -178,16 +144,20 @@ JsonValue collectives_json(const std::vector<PricedCollective>& all) {
 }
 
 const View& collectives_heading_view() {
-  static const View view{
-      {ViewText{"[{operation}: ][{collective}, ][{workers} workers, ][{cluster}, ][{fidelity}, ]"
-                "bus bandwidth by size"}}};
+  static const View view{{
+      ViewText{"[{operation}: ]{common/collective} among {common/workers} workers on {common/cluster}, "
+               "{common/fidelity}[: {messages_each:nonzero} messages each]",
+               "!leaders"},
+      ViewText{"[{operation}: ][{common/collective}, ][{common/workers} workers, ][{common/cluster}, "
+               "][{common/fidelity}, ]bus bandwidth by size",
+               "leaders"},
+  }};
   return view;
 }
 
 const View& collectives_view() {
   static const View view{{
       &collectives_heading_view(),
-      ViewText{},
       ViewTable{.rows = "rows",
                 .columns = {{"cluster", "{cluster}"},
                             {"workers", "{workers}"},
@@ -196,12 +166,13 @@ const View& collectives_view() {
                             {"bytes", "{bytes:0}"},
                             quantity("{time_s}"),
                             quantity("{ci95_s}"),
+                            quantity("{p95_s}", "time_s"),
                             quantity("{algbw_GBps:4}"),
-                            {.title = "busbw GB/s", .cell = "{busbw_GBps:4}", .sign = "* fastest"},
+                            quantity("{busbw_GBps:4}", "", "* fastest"),
                             {"algorithm", "{algorithm}"},
                             {"protocol", "{protocol}"}},
                 .keys = 5},
-      ViewText{},
+      ViewNotes{},
       ViewList{.items = "leaders", .text = "Fastest from {from:exact} to {to:exact}: {name}.", .most = 12},
   }};
   return view;

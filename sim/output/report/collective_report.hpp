@@ -1,5 +1,4 @@
-// The report of the command `collective`: one collective in isolation, or several, by message size, as nccl-tests
-// prints it.
+// The report of the command `collective`: collectives in isolation by message size, as nccl-tests prints them.
 #pragma once
 
 #include <string>
@@ -12,14 +11,8 @@
 
 namespace allreplay {
 
-/// The array that `--json` prints.
+/// The array that `--json` prints of a single collective.
 JsonValue collective_rows(const std::vector<CollectiveRow>& rows);
-/// An object with these "rows".
-JsonValue collective_json(const Scenario& scenario, const CollectivePricing& pricing);
-
-/// "ring among 16 workers on fat-tree-4, message: 480 messages each".
-const View& collective_heading_view();
-const View& collective_view();
 
 /// One of several collectives, which are priced for the same sizes.
 struct PricedCollective {
@@ -35,9 +28,11 @@ std::vector<std::string> names_of(const std::vector<PricedCollective>& all);
 
 /// The rows of all, as JSON and CSV have them: what identifies each, its times, and whether it is the fastest.
 std::vector<Row> collectives_rows(const std::vector<PricedCollective>& all);
-/// An object with these "rows", what all have in "common" instead of in each, and the "leaders" by size.
+/// An object with these "rows" (of a single collective: collective_rows()), what all have in "common" instead of in
+/// each, and the "leaders" by size if there are several.
 JsonValue collectives_json(const std::vector<PricedCollective>& all);
 
+/// "ring among 16 workers on fat-tree-4, message: 480 messages each".
 const View& collectives_heading_view();
 const View& collectives_view();
 

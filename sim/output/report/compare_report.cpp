@@ -7,7 +7,6 @@
 #include "sim/output/report/notes.hpp"
 #include "sim/output/report/report.hpp"
 #include "sim/output/report/result_rows.hpp"
-#include "sim/output/report/training_report.hpp"
 #include "sim/output/report/verdict.hpp"
 #include "sim/replay/training/memory.hpp"
 
@@ -22,24 +21,17 @@ bool has_a_column(std::string_view option, const ScenarioLabels& labels) {
   return labels.differs_by("layout") && std::find(std::begin(layout), std::end(layout), option) != std::end(layout);
 }
 
-struct ShownOptions {
-  std::vector<NamedValues> own;  // of each outcome, beyond the common ones
-  NamedValues common;
-};
-
-ShownOptions options_of(const std::vector<Outcome>& outcomes, const ScenarioLabels& labels) {
-  ShownOptions options;
+// Adds the options that the rows share to the document, and to each row its others.
+void add_options(const std::vector<Outcome>& outcomes, const ScenarioLabels& labels, JsonValue& document,
+                 JsonValue& rows) {
+  std::vector<NamedValues> options;
   for (const Outcome& one : outcomes) {
-    options.own.push_back(options_to_show(one.scenario));
-    std::erase_if(options.own.back(), [&](const auto& option) { return has_a_column(option.first, labels); });
+    options.push_back(options_to_show(one.scenario));
+    std::erase_if(options.back(), [&](const auto& option) { return has_a_column(option.first, labels); });
   }
-  options.common = options.own.front();
-  const auto is_in = [](const NamedValues& all) {
-    return [&all](const auto& one) { return std::find(all.begin(), all.end(), one) != all.end(); };
-  };
-  for (const NamedValues& own : options.own) std::erase_if(options.common, std::not_fn(is_in(own)));
-  for (NamedValues& own : options.own) std::erase_if(own, is_in(options.common));
-  return options;
+  const NamedValues common = common_options(options);
+  document["options"] = json_of(common);
+  for (std::size_t i = 0; i < options.size(); ++i) rows[i]["own_options"] = json_of(without(options[i], common));
 }
 
 JsonValue group_json(const Comparison& comparison, const OutcomeGroup& group, const ScenarioLabels& labels,
@@ -50,33 +42,14 @@ JsonValue group_json(const Comparison& comparison, const OutcomeGroup& group, co
   for (const Ranking& race : races(outcomes, rule, group))
     for (std::size_t i = 0; i < race.order.size(); ++i) {
       const std::size_t place = race.order[i];
-      const auto& [scenario, result, wall_s] = outcomes[place];
-      const bool is_tied = i < race.tied && race.order.size() > 1;
-      JsonValue row = all_rows.items()[place];
-      const auto free = free_share(scenario.options.memory.limit, result.memory.peak);
+      JsonValue row = all_rows[place];
       add_names(row, labels, place);
       if (place < over_best.size() && over_best[place])
         row["may_be_chance"] = std::abs(over_best[place]->mean) <= *over_best[place]->confidence;
-      add_standing(row, {.fits = fits(scenario, result),
-                         .wins = is_tied && i == 0,
-                         .ties = is_tied && i > 0,
-                         .is_roomy = leaves_room(free, rule)});
+      add_marks(row, outcomes[place], rule, i > 0 && i < race.tied);
       json["rows"].push_back(std::move(row));
     }
   return json;
-}
-
-// Options of each strategy, once for those that have them in every row.
-JsonValue options_by_strategy(const std::vector<Outcome>& outcomes, const ShownOptions& options) {
-  std::set<std::pair<std::string_view, std::string>> seen;
-  auto list = JsonValue::array();
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    const JsonValue own = json_of(options.own[i]);
-    const std::string_view strategy = outcomes[i].scenario.strategy->name;
-    if (!options.own[i].empty() && seen.emplace(strategy, own.dump()).second)
-      list.push_back({{"strategy", strategy}, {"options", own}});
-  }
-  return list;
 }
 
 // The cheapest outcome, of a maintained framework if there is one; nothing if fidelities differ.
@@ -94,12 +67,12 @@ std::optional<std::size_t> cheapest_of(const Comparison& comparison) {
 
 // The table of a group, followed by the costs of a training.
 ViewTable group_table() {
-  ViewTable table = result_table("rows");
+  ViewTable table = result_table();
   const auto after_interval = std::ranges::find(table.columns, title_of(column_of("ci95_s")), &ViewColumn::title) + 1;
   table.columns.insert(after_interval, {title_of(column_of("over_best_s")), "{over_best_s} ± {over_best_ci95_s}", "",
                                         "? may_be_chance"});
   const std::vector<ViewColumn> more = training_columns();
-  table.columns.insert(table.columns.end(), more.begin(), more.end());
+  table.columns.insert(table.columns.end() - 1, more.begin(), more.end());  // before the options
   return table;
 }
 
@@ -144,19 +117,17 @@ JsonValue compare_document(const Comparison& comparison) {
   const auto& [scenario, result, wall_s] = outcomes.front();
   const ScenarioLabels labels = labels_of(outcomes);
   const std::vector<OutcomeGroup> groups = groups_of(outcomes, rule, by_offer);
-  const ShownOptions options = options_of(outcomes, labels);
-  const JsonValue rows = compare_json(comparison);
+  JsonValue rows = compare_json(comparison);
   JsonValue document{{"title", labels.title()},
                      {"forward_s", result.metrics.forward_s},
                      {"backward_s", result.metrics.backward_s},
                      {"gradient_bytes", scenario.profile->bytes()},
                      {"codec", codec_text(scenario)},
-                     {"options", json_of(options.common)},
-                     {"options_by_strategy", options_by_strategy(outcomes, options)},
                      {"groups", JsonValue::array()},
                      {"races", verdicts_of(outcomes, rule, groups)},
                      {"schedules", JsonValue::array()},
                      {"notes", JsonValue::array()}};
+  add_options(outcomes, labels, document, rows);
   if (labels.differ_only_by_strategy()) {
     const LeastBounds bounds = least_bounds(outcomes);
     document["lower_bound_s"] = bounds.any;
@@ -194,11 +165,7 @@ const View& compare_view() {
       ViewText{"efficiency: a GPU's throughput relative to that on {reference_workers} workers, the fewest that fit"},
       ViewText{"options of all rows: {options}", "options"},
       ViewEach{"groups", &group},
-      ViewText{},
-      ViewTable{"options_by_strategy", {{"strategy", "{strategy}"}, {"options", "{options}"}}},
-      ViewText{},
       ViewNotes{},
-      ViewText{},
       ViewList{"schedules", "{name}: {schedule}."},
       &verdict_view(),
       cheapest_text(),

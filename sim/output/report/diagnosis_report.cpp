@@ -65,9 +65,7 @@ JsonValue passes(const PassPair& pair) {
 }
 
 JsonValue pairs_of(const std::vector<WorkerPlace>& workers) {
-  auto list = JsonValue::array();
-  for (const auto& [replica, stage] : workers) list.push_back(JsonValue(std::vector<std::uint32_t>{replica, stage}));
-  return list;
+  return array_of(workers, [](const WorkerPlace& one) { return std::vector<std::uint32_t>{one.first, one.second}; });
 }
 
 JsonValue numbered(const std::vector<double>& values) {
@@ -125,12 +123,13 @@ double critical_share(const Diagnosis& known, const std::string& asked) {
 
 // The rows of the report's tables.
 void add_rows(const Diagnosis& known, JsonValue& json) {
-  for (const char* const name : {"kinds", "stage_rows", "slowest_workers"}) json[name] = JsonValue::array();
-  for (const KindAnswer& kind : known.by_kind)
-    json["kinds"].push_back({{"kind", kind.name},
-                             {"slowdown", kind.slowdown},
-                             {"waste_share", waste_share(kind.mended)},
-                             {"critical_share", critical_share(known, kind.name)}});
+  json["kinds"] = array_of(known.by_kind, [&](const KindAnswer& kind) {
+    return JsonValue{{"kind", kind.name},
+                     {"slowdown", kind.slowdown},
+                     {"waste_share", waste_share(kind.mended)},
+                     {"critical_share", critical_share(known, kind.name)}};
+  });
+  json["stage_rows"] = JsonValue::array();
   for (std::size_t stage = 0; stage < known.by_stage.size(); ++stage)
     json["stage_rows"].push_back({{"stage", stage},
                                   {"slowdown", known.by_stage[stage]},
@@ -141,9 +140,9 @@ void add_rows(const Diagnosis& known, JsonValue& json) {
     return slowdown_of(known, a) > slowdown_of(known, b);
   });
   workers.resize(std::min(workers.size(), most_slowest));
-  for (const WorkerPlace& worker : workers)
-    json["slowest_workers"].push_back(
-        {{"worker", worker_name(known, worker)}, {"slowdown", slowdown_of(known, worker)}});
+  json["slowest_workers"] = array_of(workers, [&](const WorkerPlace& worker) {
+    return JsonValue{{"worker", worker_name(known, worker)}, {"slowdown", slowdown_of(known, worker)}};
+  });
 }
 
 // Makes an object with a value for each worker, by "replica,stage".
@@ -196,11 +195,10 @@ void add_exposure(const Diagnosis& known, const ExpectedTimes& expected_s, JsonV
       std::max_element(exposure.waited_for_s.begin(), exposure.waited_for_s.end()) - exposure.waited_for_s.begin());
   if (const double waited = exposure.waited_for_s[last]; waited > noticeable * mean_of(known.measured_s))
     json["latest"] = {{"worker", worker_name(known, {last, 0})}, {"waited_for_s", waited}};
-  json["what_ifs"] = JsonValue::array();
-  for (const WhatIfAnswer& answer : known.what_ifs)
-    json["what_ifs"].push_back({{"what", answer.what},
-                                {"step_s", answer.step_s},
-                                {"saved_share", 1 - answer.step_s / known.mean_replayed_s()}});
+  json["what_ifs"] = array_of(known.what_ifs, [&](const WhatIfAnswer& answer) {
+    return JsonValue{
+        {"what", answer.what}, {"step_s", answer.step_s}, {"saved_share", 1 - answer.step_s / known.mean_replayed_s()}};
+  });
 }
 
 JsonValue fitted_json(const FittedJob& fitted) {
@@ -242,7 +240,6 @@ const View& suspect_view() {
 const View& sharded_view() {
   static const View view{{
       ViewTable{"what_ifs", {{"if", "{what}"}, {"a step takes", "{step_s}"}, {"saved", "{saved_share}"}}},
-      ViewText{},
       ViewTable{"most_exposed",
                 {{"unit", "{unit}"},
                  {"name", "{name}"},
@@ -269,7 +266,7 @@ JsonValue diagnosis_json(const Diagnosis& known, const FittedJob* fitted, const 
   const JobGraph& graph = known.job.graph;
   const double measured = mean_of(known.measured_s);
   JsonValue slowdowns = JsonValue::object(), mended = JsonValue::object(), shares = JsonValue::object(),
-            computes = JsonValue::object(), findings = JsonValue::array();
+            computes = JsonValue::object();
   for (const KindAnswer& kind : known.by_kind) {
     slowdowns[kind.name] = kind.slowdown;
     mended[kind.name] = kind.mended;
@@ -277,7 +274,6 @@ JsonValue diagnosis_json(const Diagnosis& known, const FittedJob* fitted, const 
   for (const auto& [kind, share] : known.critical_share) shares[kind] = share;
   for (std::size_t stage = 0; stage < known.stage_compute_s.size(); ++stage)
     computes[std::to_string(stage)] = passes(known.stage_compute_s[stage]);
-  for (const Finding& found : known.findings) findings.push_back(finding_json(known, found));
   const auto slowest = static_cast<std::size_t>(std::max_element(known.replayed_s.begin(), known.replayed_s.end()) -
                                                 known.replayed_s.begin());
   JsonValue json{
@@ -305,7 +301,7 @@ JsonValue diagnosis_json(const Diagnosis& known, const FittedJob* fitted, const 
       {"microbatch_spread", passes(known.microbatch_spread)},
       {"fb_correlation", known.fb_correlation},
       {"suspects", known.suspects},
-      {"findings", findings},
+      {"findings", array_of(known.findings, [&](const Finding& found) { return finding_json(known, found); })},
       {"gap_share", by_worker(known, [&](std::size_t worker) { return known.gap_s[worker] / measured; })},
       {"ops", graph.ops.size()},
       {"step_count", known.job.steps.size()},
@@ -340,25 +336,19 @@ const View& diagnosis_view() {
       ViewText{
           "Last to arrive at collectives: {latest/worker}. The ranks wait for it, {latest/waited_for_s} per step."},
       ViewEach{"findings", &suspect_view()},
-      ViewText{},
       ViewNotes{},
-      ViewText{},
       ViewTable{"kinds",
                 {{"kind", "{kind}"},
                  {"slowdown", "{slowdown:3}"},
                  {"of the waste", "{waste_share}"},
                  {"of the critical path", "{critical_share}"}}},
-      ViewText{},
       ViewTable{"stage_rows",
                 {{"stage", "{stage}"},
                  {"slowdown", "{slowdown:3}"},
                  {"a forward op", "{forward_s}"},
                  {"a backward op", "{backward_s}", "a forward op"}}},
-      ViewText{},
       ViewTable{"slowest_workers", {{"slowest workers", "{worker}"}, {"slowdown", "{slowdown:3}"}}},
-      ViewText{},
       &sharded_view(),
-      ViewText{},
       ViewText{"Slowdown: how much longer than the ideal one a step is if only these ops take their measured time; a "
                "worker's is the lesser of its replica's and its stage's. Of the waste: the share that disappears if "
                "they take the usual time. A forward or backward op: the mean of a stage's, of which a step has one for "

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include <fmt/format.h>
 
-#include "sim/output/report/goodput_report.hpp"
-#include "sim/output/report/jobs_notes.hpp"
+#include "sim/output/report/notes.hpp"
 #include "sim/output/report/result_rows.hpp"
-#include "sim/studies/jobs/job_row.hpp"
+#include "sim/output/report/run_report.hpp"
+#include "sim/studies/jobs/jobs_sweep.hpp"
 
 namespace allreplay {
 
@@ -18,21 +19,17 @@ constexpr double least_slowdown = 5e-4;  // slow-downs are printed with three de
 
 JsonValue placement_json(const SeatChoice& choice) {
   if (choice.placement.kind != Placement::Kind::Listed) return choice.text;
-  JsonValue hosts = JsonValue::array();
-  for (const NamedHost& host : choice.placement.hosts) hosts.push_back(host.name);
-  return hosts;
+  return array_of(choice.placement.hosts, [](const NamedHost& host) { return host.name; });
 }
 
 JsonValue contention_json(const JobsResult& result, const JobResult& job) {
   const Topology& topology = *job.seated.job.topology;
-  JsonValue contention = JsonValue::array();
-  for (const Contention& one : job.contention) {
+  return array_of(job.contention, [&](const Contention& one) {
     const Link& link = topology.links()[one.link];
-    contention.push_back({{"link", fmt::format("{} -> {}", topology.name(link.from), topology.name(link.to))},
-                          {"with", result.jobs[one.with].seated.name},
-                          {"share", one.share}});
-  }
-  return contention;
+    return JsonValue{{"link", fmt::format("{} -> {}", topology.name(link.from), topology.name(link.to))},
+                     {"with", result.jobs[one.with].seated.name},
+                     {"share", one.share}};
+  });
 }
 
 // The square of the standard error of a mean.
@@ -85,6 +82,63 @@ JsonValue most_slowed_json(const JobsResult& result, const JobsResult* undisturb
   if (undisturbed)
     json["undisturbed_slowdown"] = undisturbed->jobs[static_cast<std::size_t>(worst - result.jobs.data())].slowdown;
   return json;
+}
+
+// True if the job is measured during the event and feels it; one on a link concerns all jobs.
+bool is_felt(const ClusterEvent& event, std::size_t index, const JobResult& job) {
+  const auto slows = [&](const std::vector<std::size_t>& of_class) {
+    return std::find(of_class.begin(), of_class.end(), index) != of_class.end();
+  };
+  return job.together && event.at < job.to && event.end() > job.from &&
+         (!event.slowdown || std::any_of(job.seated.events.begin(), job.seated.events.end(), slows));
+}
+
+// True if something slows the job's computation while it is measured; its exposed communication then includes that.
+bool computes_slowly(const JobsFile& file, const JobResult& job) {
+  bool slowed = job.seated.job.scenario.stragglers.jitter.has_value();
+  for (const WorkerClass& one : job.seated.classes) slowed |= one.slowdown != 1;
+  for (std::size_t i = 0; i < file.events.size(); ++i)
+    slowed |= file.events[i].slowdown && is_felt(file.events[i], i, job);
+  return job.together && slowed;
+}
+
+// The numbers of the events that no job feels while it is measured.
+JsonValue unfelt_events(const JobsFile& file, const JobsResult& result) {
+  auto events = JsonValue::array();
+  for (std::size_t i = 0; i < file.events.size(); ++i)
+    if (std::none_of(result.jobs.begin(), result.jobs.end(),
+                     [&](const JobResult& job) { return is_felt(file.events[i], i, job); }))
+      events.push_back(i);
+  return events;
+}
+
+// Jobs that end are measured from their first iteration to their last, a steady run over its period. All others should
+// be measured for at least one iteration of the longest.
+void add_note_on_phases(const JobsResult& result, JsonValue& notes) {
+  if (result.period_s) return;
+  const JobResult* longest = nullptr;
+  for (const JobResult& job : result.jobs)
+    if (job.together && (!longest || job.together->mean > longest->together->mean)) longest = &job;
+  auto jobs = JsonValue::array();
+  for (const JobResult& job : result.jobs)
+    if (job.together && !job.seated.iterations && to_seconds(job.to - job.from) < longest->together->mean)
+      jobs.push_back(job.seated.name);
+  if (!jobs.empty())
+    notes.push_back({{"note", "one phase"},
+                     {"jobs", std::move(jobs)},
+                     {"longest", longest->seated.name},
+                     {"iteration_s", longest->together->mean}});
+}
+
+JsonValue notes_of(const JobsFile& file, const JobsResult& result) {
+  auto notes = JsonValue::array();
+  if (std::any_of(result.jobs.begin(), result.jobs.end(),
+                  [&](const JobResult& job) { return computes_slowly(file, job); }))
+    notes.push_back({{"note", "slow computation"}});
+  add_note_on_phases(result, notes);
+  if (JsonValue events = unfelt_events(file, result); !events.empty())
+    notes.push_back({{"note", "unfelt events"}, {"events", std::move(events)}});
+  return notes;
 }
 
 const ViewTable table_of_jobs{"jobs",
@@ -160,8 +214,7 @@ JsonValue jobs_document(const JobsFile& file, const JobsResult& result, const Fo
     json["search"]["offsets_help"] = offsets_help(*found);
   }
   json["most_slowed"] = most_slowed_json(result, undisturbed);
-  json["unmeasured_events"] = unmeasured_events(file, result);
-  json["notes"] = jobs_notes(file, result);
+  json["notes"] = notes_of(file, result);
   return json;
 }
 
@@ -169,24 +222,125 @@ const View& jobs_view() {
   static const View of_a_job{{ViewText{"{name}:", "goodput"}, &goodput_view()}};
   static const View view{{
       ViewText{"jobs on {cluster}, {fidelity}"},
-      ViewText{},
       table_of_jobs,
-      ViewText{},
       table_of_links,
-      ViewText{},
       table_of_places,
-      ViewText{},
       facts_of_all,
       ViewEach{"jobs", &of_a_job},
-      ViewText{},
       ViewNotes{},
-      ViewList{"unmeasured_events", "note: event {event} is outside the measured time of {jobs}", "jobs"},
-      ViewList{"unmeasured_events", "note: event {event}: no worker of a job is placed there", "!jobs"},
       ViewText{"Not periodic: means are over the measured iterations.", "!steady"},
       ViewText{"No start offset helps.", "search/offsets !search/offsets_help"},
       ViewText{"No job is slowed down.", "fairness !most_slowed"},
       ViewText{"{most_slowed/name} is slowed down most: an iteration takes {most_slowed/slowdown:3} times as long as "
                "in isolation[, {most_slowed/undisturbed_slowdown:3} times without events and background]."},
+  }};
+  return view;
+}
+
+namespace {
+
+using JobLines = std::vector<const ResultLine*>;
+
+constexpr const char* measures[] = {"alone_s", "iteration_s", "p99_s", "exposed_comm_s", "slowdown"};
+
+std::vector<std::string> identifying_keys() {
+  std::vector<std::string> keys;
+  for (const std::string_view key : job_keys())
+    if (column_of(key).role == ColumnRole::Identity) keys.emplace_back(key);
+  return keys;
+}
+
+// The identifying columns in which these rows differ, or those in which they do not.
+std::vector<std::string> identifying_columns(const ResultTable& result, const JobLines& rows, bool differ) {
+  std::vector<std::string> names;
+  for (const std::string& name : identifying_keys()) {
+    const std::string_view first = result.text(*rows.front(), name);
+    const bool same =
+        std::all_of(rows.begin(), rows.end(), [&](const ResultLine* row) { return result.text(*row, name) == first; });
+    if (same != differ) names.push_back(name);
+  }
+  return names;
+}
+
+JsonValue values_of(const ResultTable& result, const ResultLine& row, const std::vector<std::string>& names) {
+  auto values = JsonValue::object();
+  for (const std::string& name : names)
+    if (const std::string_view value = result.text(row, name); !value.empty()) values[name] = value;
+  return values;
+}
+
+JsonValue rows_of(const ResultTable& result, const JobLines& lines) {
+  const std::vector<std::string> keys = identifying_columns(result, lines, true);
+  auto rows = JsonValue::array();
+  for (const ResultLine* line : lines) {
+    JsonValue row = values_of(result, *line, keys);
+    for (const char* name : measures)
+      if (!result.text(*line, name).empty()) row[name] = result.number(*line, name);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+// The rows of each file's first job: one for each run.
+std::map<std::string, JobLines> runs_by_file(const ResultTable& result, const JobLines& lines) {
+  std::map<std::string, JobLines> files;
+  for (const ResultLine* line : lines) {
+    JobLines& runs = files[std::string(result.text(*line, "jobs"))];
+    if (runs.empty() || result.text(*line, "job") == result.text(*runs.front(), "job")) runs.push_back(line);
+  }
+  return files;
+}
+
+JsonValue ranges_of(const ResultTable& result, const JobLines& lines) {
+  auto ranges = JsonValue::array();
+  for (const auto& [name, runs] : runs_by_file(result, lines)) {
+    const std::vector<std::string> keys = identifying_columns(result, runs, true);
+    const auto worst = [&](const ResultLine* run) { return result.number(*run, "worst_slowdown"); };
+    const auto [least, most] = std::minmax_element(
+        runs.begin(), runs.end(), [&](const ResultLine* a, const ResultLine* b) { return worst(a) < worst(b); });
+    if (runs.size() < 2 || worst(*least) == 0) continue;  // nothing to compare, or nothing was measured
+    ranges.push_back({{"jobs", name},
+                      {"least", worst(*least)},
+                      {"least_with", values_of(result, **least, keys)},
+                      {"most", worst(*most)},
+                      {"most_with", values_of(result, **most, keys)}});
+  }
+  return ranges;
+}
+
+}  // namespace
+
+JsonValue jobs_sweep_document(const ResultTable& result) {
+  JobLines lines;
+  std::map<std::string, std::string> origin_by_profile;
+  for (const ResultLine& row : result.rows) {
+    lines.push_back(&row);
+    origin_by_profile[std::string(result.text(row, "profile"))] = result.text(row, "origin");
+  }
+  JsonValue document{{"rows", rows_of(result, lines)},
+                     {"same", values_of(result, *lines.front(), identifying_columns(result, lines, false))},
+                     {"ranges", ranges_of(result, lines)},
+                     {"notes", notes_on_origins(origin_by_profile)}};
+  return document;
+}
+
+const View& jobs_sweep_table_view() {
+  static const View view = [] {
+    ViewTable table{"rows", {}, 0};
+    for (const std::string& name : identifying_keys()) table.columns.push_back({name, "{" + name + "}"});
+    table.keys = table.columns.size();
+    for (const ViewColumn& column : {quantity("{alone_s}"), ViewColumn{"together", "{iteration_s}"},
+                                     quantity("{p99_s}"), quantity("{exposed_comm_s}"), quantity("{slowdown:3}")})
+      table.columns.push_back(column);
+    return View{{ViewText{"{same}", "same"}, std::move(table)}};
+  }();
+  return view;
+}
+
+const View& jobs_sweep_verdict_view() {
+  static const View view{{
+      ViewNotes{},
+      ViewList{"ranges", "{jobs}: the worst slow-down ranges from {least:3} ({least_with}) to {most:3} ({most_with})."},
   }};
   return view;
 }

@@ -1,9 +1,10 @@
-// The report on several jobs that share a cluster.
+// The reports on several jobs that share a cluster, and on sweeps over jobs files.
 #pragma once
 
 #include "sim/base/core/json_value.hpp"
 #include "sim/output/report/view.hpp"
 #include "sim/studies/jobs/jobs_run.hpp"
+#include "sim/studies/results/result_table.hpp"
 
 namespace allreplay {
 
@@ -18,5 +19,13 @@ JsonValue jobs_document(const JobsFile& file, const JobsResult& result, const Fo
                         const JobsResult* undisturbed);
 
 const View& jobs_view();  ///< of jobs_document()
+
+/// A row for each job of each run, with what distinguishes it; "same" has what all rows share. REQUIRES: the columns
+/// are job_keys().
+JsonValue jobs_sweep_document(const ResultTable& result);
+
+const View& jobs_sweep_table_view();
+/// For each jobs file that has several runs: the run that slows its jobs least, and the one that slows them most.
+const View& jobs_sweep_verdict_view();
 
 }  // namespace allreplay

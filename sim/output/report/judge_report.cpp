@@ -171,17 +171,14 @@ const View& judgement_view() {
   };
   static const View view{{
       ViewText{"{title}"},
-      ViewText{},
       ViewFacts{{{"measured", speed("measured")},
                  {"expected", speed("expected")},
                  {"as expected from", speed("slowest")},
                  {"to", speed("fastest")},
                  {"verdict", "{verdict}: {ratio:2} times the expected time"}}},
-      ViewText{},
       ViewText{"The band is the error of 9 in 10 predictions ({error/p90:percent}; median {error/median:percent}) of "
                "the nearest measurements, {error/data} ({error/points} points, {error/page})."},
       ViewText{"None of these has {error/differs}.", "error/differs"},
-      ViewText{},
       ViewTable{.rows = "causes",
                 .columns = {{"each alone gives", "{cause}"},
                             {"iteration", "{time_s}"},
@@ -192,10 +189,8 @@ const View& judgement_view() {
                             {"flags", "{own_flags:words}", "", "", true}},
                 .when = "shown"},
       ViewText{"~: its size is fitted to the number, so it ranks as if it missed by the median error.", "some_fitted"},
-      ViewText{},
       ViewNotes{},
       ViewList{"left_out", "left out: {.}"},
-      ViewText{},
       ViewList{"next", "To measure next: {why}: `{command}`", "", 4},
   }};
   return view;
@@ -292,7 +287,6 @@ const View& log_judgement_view() {
   static const View view{{
       ViewText{
           "{file}: {operation} among {workers} workers[ ({benchmark:nonzero})], compared with {cluster}: {verdict}"},
-      ViewText{},
       ViewTable{.rows = "ranges",
                 .columns = {{"sizes from", "{from:exact}"},
                             {"below", "{to:exact}"},
@@ -300,7 +294,6 @@ const View& log_judgement_view() {
                             {"measured/expected", "{ratio:2}"},
                             {"error, 9 in 10", "{p90:percent}"},
                             {"verdict", "{verdict}"}}},
-      ViewText{},
       ViewTable{.rows = "sizes",
                 .columns = {{"bytes", "{bytes:0}"},
                             {"time", "{time_s}"},
@@ -310,10 +303,8 @@ const View& log_judgement_view() {
                             {"ratio", "{ratio:2}"},
                             {"verdict", "{verdict}"}},
                 .when = "shown"},
-      ViewText{},
       ViewText{"The error is that of {error/data} ({error/points} points, {error/page})."},
       ViewText{"These measured NCCL; of other libraries there are none.", "error/other_library"},
-      ViewText{},
       ViewTable{.rows = "causes",
                 .columns = {{"each alone", "{cause}"},
                             {"misses by", "{miss:percent}", "", "~ fitted"},
@@ -322,7 +313,6 @@ const View& log_judgement_view() {
       ViewText{"~: its size is fitted to the log. Misses are means over all sizes; `allreplay collective` with the "
                "flags prints the times.",
                "some_fitted"},
-      ViewText{},
       ViewList{"next", "To measure next: {why}: `{command}`", "", 4},
   }};
   return view;

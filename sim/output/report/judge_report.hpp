@@ -4,7 +4,6 @@
 #include "sim/base/core/json_value.hpp"
 #include "sim/output/report/view.hpp"
 #include "sim/studies/calibration/judgement.hpp"
-#include "sim/studies/calibration/log_judgement.hpp"
 
 namespace allreplay {
 

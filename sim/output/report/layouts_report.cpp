@@ -8,10 +8,9 @@
 #include "sim/base/core/text.hpp"
 #include "sim/output/report/notes.hpp"
 #include "sim/output/report/result_rows.hpp"
-#include "sim/output/report/training_report.hpp"
 #include "sim/output/report/verdict.hpp"
 #include "sim/replay/training/memory.hpp"
-#include "sim/studies/experiment/framework_words.hpp"
+#include "sim/studies/experiment/layouts.hpp"
 
 namespace allreplay {
 
@@ -28,11 +27,6 @@ std::string schedule_text(const ModelLayout& layout) {
 
 bool fits(const LayoutTrial& trial) { return fits(trial.outcome.scenario, trial.outcome.result); }
 
-bool is_roomy(const LayoutTrial& trial, const WinningRule& rule) {
-  const auto& [scenario, result, wall_s] = trial.outcome;
-  return leaves_room(free_share(scenario.options.memory.limit, result.memory.peak), rule);
-}
-
 }  // namespace
 
 std::string layout_words(const ModelLayout& layout) {
@@ -48,8 +42,7 @@ std::string layout_words(const ModelLayout& layout) {
 }
 
 JsonValue layouts_json(const LayoutAdvice& advice, const WinningRule& rule, const Training& training) {
-  auto rows = JsonValue::array();
-  for (const LayoutTrial& one : advice.ranking) {
+  return array_of(advice.ranking, [&](const LayoutTrial& one) {
     Row row = row_of(one.outcome);
     row.push_back({"micro_batch", one.layout.samples});
     row.push_back({"recompute", recompute_text(one.layout)});
@@ -57,12 +50,12 @@ JsonValue layouts_json(const LayoutAdvice& advice, const WinningRule& rule, cons
     row.push_back({"settings", one.settings.empty() ? Cell() : Cell(one.settings)});
     row.push_back({"tie", rule.tie});
     append_cost(row, training, one.outcome);
-    rows.push_back(json_of(row));
-    rows.back()["doubted_iteration_s"] = one.outcome.result.doubted_s;
-    rows.back()["estimate"] = one.estimate;
-    rows.back()["run"] = one.run;
-  }
-  return rows;
+    JsonValue json = json_of(row);
+    json["doubted_iteration_s"] = one.outcome.result.doubted_s;
+    json["estimate"] = one.estimate;
+    json["run"] = one.run;
+    return json;
+  });
 }
 
 namespace {
@@ -85,7 +78,6 @@ Racer racer_of(const LayoutTrial& trial, std::size_t number) {
   Racer racer = racer_of(trial.outcome, fmt::format("layout {}", number));
   racer.lower_bound_s.reset();
   racer.equal_work_s = racer.iteration_s;
-  racer.doubted_equal_work_s = racer.doubted_s;
   return racer;
 }
 
@@ -105,9 +97,9 @@ JsonValue notes_of(const JsonValue& rows, const LayoutAdvice& advice, const Winn
   auto notes = JsonValue::array();
   add_notes_on_marks(notes, rows, rule);
   auto uneven = JsonValue::array();
-  for (std::size_t i = 0; i < rows.items().size(); ++i)
+  for (std::size_t i = 0; i < rows.size(); ++i)
     if (advice.ranking[i].layout.last_less > 0) uneven.push_back(i + 1);
-  if (!uneven.items().empty()) notes.push_back({{"note", "uneven stages"}, {"rows", uneven}});
+  if (!uneven.empty()) notes.push_back({{"note", "uneven stages"}, {"rows", uneven}});
   const Scenario& scenario = advice.ranking.front().outcome.scenario;
   append(notes, note_on_short_sums(scenario));
   append(notes, note_on_origin(scenario.profile));
@@ -146,7 +138,7 @@ JsonValue layouts_document(const LayoutAdvice& advice, const LayoutSearch& searc
   const JsonValue all = layouts_json(advice, search.rule, training);
   for (std::size_t i = 0; i < count; ++i) {
     const LayoutTrial& one = advice.ranking[i];
-    JsonValue row = all.items()[i];
+    JsonValue row = all[i];
     add_shares(row, one.outcome);
     row["rank"] = i + 1;
     row["layout"] = {{"pp", one.layout.pp},
@@ -158,10 +150,7 @@ JsonValue layouts_document(const LayoutAdvice& advice, const LayoutSearch& searc
     if (one.layout.ep_overlap) row["layout"]["exchange"] = "overlaps";
     if (strategies.size() > 1) row["layout"]["strategy"] = one.layout.strategy;
     if (recomputes.size() > 1) row["layout"]["recompute"] = recompute_text(one.layout);
-    add_standing(row, {.fits = fits(one),
-                       .wins = i == 0 && advice.tied > 0,
-                       .ties = i > 0 && i < advice.tied,
-                       .is_roomy = is_roomy(one, search.rule)});
+    add_marks(row, one.outcome, search.rule, i > 0 && i < advice.tied);
     document["rows"].push_back(std::move(row));
   }
   document["races"].push_back(verdict_of(racers, advice.tied, false, doubt_on(best.outcome.scenario, search.rule)));
@@ -178,7 +167,6 @@ const View& layouts_view() {
       ViewList{"skipped", "skipped {.}"},
       ViewText{"all rows: {strategy}"},
       ViewText{"all rows: recompute {recompute}"},
-      ViewText{},
       ViewTable{"rows",
                 {{"", "{rank}"},
                  {"pp", "{layout/pp}"},
@@ -197,12 +185,10 @@ const View& layouts_view() {
                  {"sends", "{sends_share}"},
                  {"in layers", "{in_layers_share}"},
                  quantity("{memory_bytes}", "", "! !fits|* tight")}},
-      ViewText{},
       ViewText{
           "Parts of the iteration: ranks waiting for each other (bubble), for slow workers (slow), exposed gradients "
           "and sends, collectives inside layers; batch: micro-batches x samples."},
       ViewNotes{},
-      ViewText{},
       &verdict_view(),
       ViewText{"The training in the first row: " + training_text("rows/0/") + "."},
       ViewList{"frameworks", "{framework}, {iteration_s}: {settings}"},

@@ -10,7 +10,7 @@
 #include "sim/plans/schedule/gradients.hpp"
 #include "sim/replay/training/memory.hpp"
 #include "sim/studies/experiment/over_seeds.hpp"
-#include "sim/studies/experiment/ranking.hpp"
+#include "sim/studies/results/ranking.hpp"
 
 namespace allreplay {
 
@@ -30,9 +30,9 @@ constexpr NoteSentence sentences[] = {
     {"undivided",
      "note: efficiency is not relative to {workers} workers, over which the samples of an iteration cannot be divided "
      "evenly"},
-    {"faster than reference", "note: an efficiency above 100 %: faster than {strategy}, which all are relative to"},
-    {"sharded optimizer",
-     "note: an efficiency above 100 %: the optimizer is sharded, so that among more workers each updates less"},
+    {"above 100 %",
+     "note: an efficiency above 100 % is more per GPU than[ {strategy:nonzero}] on {workers} workers, to which all are "
+     "relative"},
     {"uniform workers",
      "note: all GPUs are equally fast, and communication does not slow them down; presets have both: --spread 1% "
      "--interference 1.19"},
@@ -66,6 +66,8 @@ constexpr NoteSentence sentences[] = {
      "note: the activations do not fit into the device's memory (fewer samples at a time, or --recompute)"},
     {"speed without group", "note: speeds are without the communication of groups inside layers"},
     {"slow computation", "*: includes slower computation (events, stragglers, jitter)"},
+    {"unfelt events",
+     "note: events {events} change nothing: they are outside of the measured time, or no worker is placed there"},
     {"one phase",
      "note: measured for less than an iteration of {longest} ({iteration_s}), so only in one phase of it: {jobs} (to "
      "measure longer: \"iterations\" of {longest})"},
@@ -115,27 +117,16 @@ void add_memory_notes(const std::vector<Outcome>& outcomes, JsonValue& notes) {
   if (shown && !activations) notes.push_back({{"note", "no activations"}});
 }
 
-// Why an efficiency is above 100 %.
+// Notes on what efficiencies are relative to.
 void add_efficiency_notes(const std::vector<Outcome>& outcomes, const std::vector<ScalingReference>& references,
                           JsonValue& notes) {
   constexpr double above = 1.0005;  // more than 100.0 %
-  for (const ScalingReference& one : references)
-    if (!one.undivided.empty()) {
-      notes.push_back({{"note", "undivided"}, {"workers", one.undivided.back()}});
-      break;
-    }
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    const auto& [scenario, result, wall_s] = outcomes[i];
-    if (references[i].relative(outcomes[i]) <= above) continue;
-    const bool is_reference = references[i].workers > 1 && references[i].workers == scenario.workers;
-    if (is_reference)
-      notes.push_back({{"note", "faster than reference"}, {"strategy", references[i].strategy}});
-    else if (result.plan.sharding.shards_optimizer())
-      notes.push_back({{"note", "sharded optimizer"}});
-    else
-      continue;
-    return;
-  }
+  const auto undivided = std::ranges::find_if(references, [](const auto& one) { return !one.undivided.empty(); });
+  if (undivided != references.end()) notes.push_back({{"note", "undivided"}, {"workers", undivided->undivided.back()}});
+  for (std::size_t i = 0; i < outcomes.size(); ++i)
+    if (references[i].relative(outcomes[i]) > above)
+      return notes.push_back(
+          {{"note", "above 100 %"}, {"strategy", references[i].strategy}, {"workers", references[i].workers}});
 }
 
 }  // namespace
@@ -180,7 +171,7 @@ JsonValue notes_on(const std::vector<Outcome>& outcomes, const std::vector<Scali
 }
 
 void append(JsonValue& notes, const JsonValue& more) {
-  for (const JsonValue& one : more.items()) notes.push_back(one);
+  for (const JsonValue& one : more) notes.push_back(one);
 }
 
 std::string_view sentence_of_note(std::string_view kind) {

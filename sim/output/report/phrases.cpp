@@ -5,24 +5,14 @@
 
 #include <fmt/format.h>
 
-#include "sim/base/core/text.hpp"
-#include "sim/studies/experiment/ranking.hpp"
+#include "sim/output/report/table.hpp"
+#include "sim/studies/results/ranking.hpp"
 
 namespace allreplay {
 
-// Rounding may leave a time a picosecond below its bound: this prints 0.0 %, not -0.0 %.
-std::string percent(double ratio) {
-  const std::string text = fmt::format("{:.1f} %", 100 * ratio);
-  return text == "-0.0 %" ? text.substr(1) : text;
-}
+std::string percent(double ratio) { return sentence_text(cell::percent(ratio)); }
 
-std::string gain_text(double gain) { return fmt::format("{:+.1f} %", 100 * gain); }
-
-std::string workers_text(std::int64_t workers) { return counted(workers, "worker"); }
-
-std::string workers_text(std::int64_t least, std::int64_t most) {
-  return least == most ? workers_text(most) : fmt::format("{} to {} workers", least, most);
-}
+std::string gain_text(double gain) { return sentence_text(cell::gain(gain)); }
 
 namespace {
 
@@ -59,14 +49,9 @@ std::string rate_text(const std::optional<double>& samples_per_s, double batches
   return fmt::format("{:.{}f} {}/s", rate, rate_decimals(rate), samples_per_s ? "samples" : "micro-batches");
 }
 
-namespace {
-
-constexpr double hardly = 1.0005;  // below it, percent() shows 0.0 %
-constexpr double plainly = 1.1;    // below it, differences are shown in per cent
-
-}  // namespace
-
 std::string longer_text(double times) {
+  constexpr double hardly = 1.0005;  // below it, percent() shows 0.0 %
+  constexpr double plainly = 1.1;    // below it, differences are shown in per cent
   if (times < hardly) return "as long";
   return times < plainly ? percent(times - 1) + " longer" : fmt::format("{:.2f} times as long", times);
 }

@@ -9,10 +9,8 @@
 
 namespace allreplay {
 
-std::string percent(double ratio);                                ///< "12.5 %"
-std::string gain_text(double gain);                               ///< "+12.5 %"
-std::string workers_text(std::int64_t workers);                   ///< "1 worker", "8 workers"
-std::string workers_text(std::int64_t least, std::int64_t most);  ///< "8 workers", "4 to 8 workers"
+std::string percent(double ratio);   ///< "12.5 %"
+std::string gain_text(double gain);  ///< "+12.5 %"
 
 /// Returns "a, b and c" or "a, b and 4 more"; with semicolons if a name contains a comma outside parentheses.
 std::string listed(std::vector<std::string> names, std::size_t most = 5);

@@ -28,7 +28,7 @@ JsonValue lanes_json(const Plan& plan) {
   auto lanes = JsonValue::array();
   for (std::size_t lane = 0; lane < plan.lanes.size(); ++lane) {
     JsonValue json = lane_json(plan.lanes[lane]);
-    if (!of_sends.contains(lane) && shown.insert(json.dump()).second) lanes.push_back(std::move(json));
+    if (!of_sends.contains(lane) && shown.insert(json_text(json)).second) lanes.push_back(std::move(json));
   }
   return lanes;
 }
@@ -37,7 +37,7 @@ JsonValue blocks_json(const Scenario& scenario, const Plan& plan) {
   const std::optional<Compression> codec = job_of(scenario).compression;
   auto blocks = JsonValue::array();
   for (const Block& block : plan.blocks) {
-    JsonValue json{{"block", blocks.items().size()},
+    JsonValue json{{"block", blocks.size()},
                    {"bytes", block.bytes()},
                    {"slices", block.slices.size()},
                    {"priority", block.priority},
@@ -80,14 +80,12 @@ const View& plan_view() {
           {"sent", "{release}"},
           {"barrier", "per {barrier}"},
       }},
-      ViewText{},
       ViewTable{"lanes",
                 {{"lane", "{lane}"},
                  {"at a time", "{transfers_at_a_time}"},
                  {"in flight, below", "{bytes_in_flight:exact}"},
                  {"at ticks of", "{tick_s}"},
                  {"order", "{order}"}}},
-      ViewText{},
       ViewTable{"blocks",
                 {{"block", "{block}"},
                  {"bytes", "{bytes:0}"},

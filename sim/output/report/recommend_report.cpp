@@ -8,13 +8,12 @@
 #include "sim/output/report/notes.hpp"
 #include "sim/output/report/report.hpp"
 #include "sim/output/report/result_rows.hpp"
-#include "sim/output/report/training_report.hpp"
 #include "sim/output/report/verdict.hpp"
 #include "sim/plans/schedule/offer.hpp"
 #include "sim/replay/training/job.hpp"
 #include "sim/replay/training/memory.hpp"
 #include "sim/replay/training/sharding.hpp"
-#include "sim/studies/experiment/framework_words.hpp"
+#include "sim/studies/experiment/layouts.hpp"
 
 namespace allreplay {
 
@@ -116,14 +115,10 @@ void add_limits(const std::vector<Advice>& ranking, JsonValue& document) {
   const Metrics& m = result.metrics;
   const auto bound = least_bounds(outcomes_of(ranking)).any;
   if (!m.lower_bound_s || !bound || result.plan.sharding.shards_optimizer()) return;
-  const double slowest = slowest_factor(scenario);
-  const double compute = m.iteration_s - m.straggler_s - m.exposed_comm_s;
-  const double sending = to_seconds(job_of(scenario).fabric->price(planned_call(scenario))(scenario.profile->bytes()));
-  document["compute_s"] = slowest * compute;
-  document["all_gradients_s"] = sending;
+  document["compute_s"] = slowest_factor(scenario) * (m.iteration_s - m.straggler_s - m.exposed_comm_s);
+  document["all_gradients_s"] =
+      to_seconds(job_of(scenario).fabric->price(planned_call(scenario))(scenario.profile->bytes()));
   document["highest_efficiency"] = efficiency(best) * m.iteration_s / *bound;
-  document["network_is_the_limit"] = sending > slowest * compute;
-  if (slowest > 1 && sending <= slowest * compute) document["slowest_costs_s"] = (slowest - 1) * compute;
 }
 
 void add_compression(const std::vector<Advice>& ranking, JsonValue& document) {
@@ -164,8 +159,7 @@ JsonValue recommend_document(const std::vector<Advice>& ranking, const WinningRu
   for (std::size_t i = 0; i < ranking.size(); ++i) {
     const Advice& one = ranking[i];
     JsonValue row = row_json(one, rule, training);
-    const auto free = free_share(one.tuned.scenario.options.memory.limit, one.tuned.result.memory.peak);
-    add_standing(row, {.fits = fits(one), .wins = i == 0, .ties = one.ties, .is_roomy = leaves_room(free, rule)});
+    add_marks(row, one.tuned, rule, one.ties);
     row["rank"] = i + 1;
     row["name"] = name_of(one);
     if (one.given_s > metrics(one).iteration_s) row["slower_untuned_s"] = one.given_s;
@@ -180,8 +174,12 @@ JsonValue recommend_document(const std::vector<Advice>& ranking, const WinningRu
   const auto tied = static_cast<std::size_t>(
       std::count_if(ranking.begin(), ranking.end(), [&](const Advice& one) { return &one == &best || one.ties; }));
   const bool is_offered = offered.order.empty() || offered.order.front() == &best || offered.order.front()->ties;
-  if (!is_offered) document["offered"] = advice_json(offered.order, offered.tied, rule);
-  document["best"] = advice_json(all_of(ranking), tied, rule);
+  document["races"] = JsonValue::array();
+  if (!is_offered) {
+    document["races"].push_back(advice_json(offered.order, offered.tied, rule));
+    document["races"].back()["group"] = "maintained frameworks";
+  }
+  document["races"].push_back(advice_json(all_of(ranking), tied, rule));
   document["notes"] = JsonValue::array();
   add_notes_on_marks(document["notes"], document["rows"], rule);
   append(document["notes"],
@@ -192,24 +190,6 @@ JsonValue recommend_document(const std::vector<Advice>& ranking, const WinningRu
 
 namespace {
 
-// The parts of the view on one winner.
-void add_advice(View& view, const std::string& key, const std::string& heading, const std::string& more = "") {
-  std::string text =
-      heading +
-      "{KEY/winner}: {KEY/iteration_s}[, {KEY/saves_share} less than untuned][ ({KEY/above_bound_share} above "
-      "its lower bound)]" +
-      more + "[. Next: {KEY/next/name}, {KEY/next/times:longer}]." + doubt_text("KEY/doubt");
-  const auto add = [&](auto part) {
-    for (std::size_t at = part.text.find("KEY"); at != std::string::npos; at = part.text.find("KEY", at))
-      part.text.replace(at, 3, key);
-    view.parts.push_back(part);
-  };
-  add(ViewText{text});
-  add(ViewText{"Settings: {KEY/settings}"});
-  add(ViewCode{"{KEY/code}"});
-  add(ViewText{"To replay it: `allreplay run {KEY/run:words}`."});
-}
-
 // The table with the columns on the costs of a training, before the last `after` ones.
 ViewTable with_training(ViewTable table, std::ptrdiff_t after = 0) {
   const std::vector<ViewColumn> more = training_columns();
@@ -217,12 +197,19 @@ ViewTable with_training(ViewTable table, std::ptrdiff_t after = 0) {
   return table;
 }
 
-View make_recommend_view() {
-  View view{{
+}  // namespace
+
+const View& recommend_view() {
+  static const View advice{{
+      ViewText{winner_text},
+      ViewText{"Settings: {settings}"},
+      ViewCode{"{code}"},
+      ViewText{"To replay it: `allreplay run {run:words}`."},
+  }};
+  static const View view{{
       ViewText{"{title}"},
       ViewText{"a micro-batch: forward {forward_s}, backward {backward_s}, {gradient_bytes} of gradients in {tensors} "
                "tensors"},
-      ViewText{},
       with_training({"rows",
                      {{"", "{rank}"},
                       {"strategy", "{name}"},
@@ -234,32 +221,18 @@ View make_recommend_view() {
                       quantity("{memory_bytes}", "", "! !fits|* tight"),
                       {"bound by", "{bound_by}"}},
                      2}),
-      ViewText{},
       ViewNotes{},
-      ViewText{},
-      ViewText{"{best/winner} takes {best/iteration_s}: {computing_s} of computation, {exposed_s} beyond it "
+      ViewText{"{rows/0/name} takes {rows/0/iteration_s}: {computing_s} of computation, {exposed_s} beyond it "
                "({rows/0/exposed_by:times})."},
       ViewText{"Computation takes {compute_s}, sending all gradients {all_gradients_s}: without sharding at most "
                "{highest_efficiency}."},
-      ViewText{
-          "The network is the limit: only fewer bytes, more work per iteration or a faster network improve on that.",
-          "network_is_the_limit"},
       ViewText{"The host is the limit: in {waits_for_host_s} of an iteration the GPU waits for launches and the step's "
                "overhead. CUDA graphs, compilation or larger micro-batches help."},
-      ViewText{"The slowest worker is the limit: without it an iteration would be {slowest_costs_s} shorter."},
       ViewText{"Untuned, {compressed/name} takes {compressed/iteration_s} with {compressed/codec}, and "
                "{compressed/uncompressed} {compressed/uncompressed_iteration_s} without."},
+      ViewEach{"races", &advice},
+      ViewText{"The settings of the other rows: --json."},
   }};
-  add_advice(view, "offered", "Of maintained frameworks, run ");
-  add_advice(view, "best", "Run ", "[. Within the tie: {KEY/ties}]" + crowded_text("KEY/crowded"));
-  view.parts.push_back(ViewText{"The settings of the other rows: --json."});
-  return view;
-}
-
-}  // namespace
-
-const View& recommend_view() {
-  static const View view = make_recommend_view();
   return view;
 }
 
@@ -308,15 +281,12 @@ JsonValue scaling_document(const std::vector<std::vector<Advice>>& sizes, double
 const View& scaling_view() {
   static const View view{{
       ViewText{"{title}"},
-      ViewText{},
       ViewTable{"strategies",
                 {{"strategy", "{name}"},
                  {"eff. at the smallest size", "{smallest_efficiency}"},
                  {"eff. at the largest size", "{largest_efficiency}"},
                  {"at least {line_share:percent} up to", "{reached_until}"}}},
-      ViewText{},
       ViewNotes{},
-      ViewText{},
       ViewText{"What to run, of maintained frameworks if there is one:"},
       with_training({"sizes",
                      {{"workers", "{workers}"},
@@ -329,7 +299,6 @@ const View& scaling_view() {
                       {"settings", "{settings_in_one_line}"}},
                      2},
                     1),
-      ViewText{},
       cheapest_text(),
   }};
   return view;

@@ -16,8 +16,9 @@ namespace allreplay {
 JsonValue recommend_json(const std::vector<std::vector<Advice>>& sizes, const WinningRule& rule,
                          const Training& training = {});
 
-/// One size: title, rows (as above, with rank, name and marks), why (the winner's iteration by cause), limits that no
-/// schedule changes, offered and best (verdicts, the former of maintained frameworks, with settings and run), notes.
+/// One size: title, rows (as above, with rank, name and marks), the parts of the winner's iteration, limits that no
+/// schedule changes, races (verdicts, with settings and run: of maintained frameworks, if their winner is another one,
+/// and of all), notes.
 JsonValue recommend_document(const std::vector<Advice>& ranking, const WinningRule& rule,
                              const Training& training = {});
 const View& recommend_view();

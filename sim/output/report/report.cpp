@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "sim/output/report/scenario_labels.hpp"
 #include "sim/studies/results/row.hpp"
+#include "sim/studies/results/scenario_labels.hpp"
 
 namespace allreplay {
 

@@ -1,37 +1,31 @@
 #include "sim/output/report/result_rows.hpp"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include "sim/replay/training/memory.hpp"
 
 namespace allreplay {
 
-void add_names(JsonValue& row, const ScenarioLabels& labels, std::size_t place) {
-  row["names"] = JsonValue::object();
-  for (const std::string_view name : named_by)
-    if (name == "strategy" || labels.differs_by(name)) {
-      const std::string& value = labels.name(place, name);
-      row["names"][name] = value.empty() ? "data parallel" : value;
-    }
+void add_marks(JsonValue& row, bool fits, bool ties, const std::optional<double>& free, const WinningRule& rule) {
+  if (row.contains("lower_bound_s") && !row["lower_bound_s"].is_null())
+    row["above_bound_share"] = row["iteration_s"].get<double>() / row["lower_bound_s"].get<double>() - 1;
+  row["fits"] = fits;
+  row["ties"] = ties;
+  row["tight"] = fits && !leaves_room(free, rule);
 }
 
-void add_standing(JsonValue& row, const Standing& standing) {
-  if (row.contains("lower_bound_s") && row.at("lower_bound_s").dump() != "null")
-    row["above_bound_share"] = row.at("iteration_s").number() / row.at("lower_bound_s").number() - 1;
-  row["fits"] = standing.fits;
-  row["wins"] = standing.wins;
-  row["ties"] = standing.ties;
-  row["tight"] = standing.fits && !standing.is_roomy;
+void add_marks(JsonValue& row, const Outcome& outcome, const WinningRule& rule, bool ties) {
+  const auto& [scenario, result, wall_s] = outcome;
+  add_marks(row, fits(scenario, result), ties, free_share(scenario.options.memory.limit, result.memory.peak), rule);
 }
 
 void add_notes_on_marks(JsonValue& notes, const JsonValue& rows, const WinningRule& rule) {
-  const auto any = [&](const char* mark, const char* value) {
-    const auto& all = rows.items();
-    return std::any_of(all.begin(), all.end(), [&](const JsonValue& row) { return row.at(mark).dump() == value; });
+  const auto any = [&](const char* mark, bool value) {
+    return std::any_of(rows.begin(), rows.end(), [&](const JsonValue& row) { return row.at(mark) == value; });
   };
-  if (any("ties", "true")) notes.push_back({{"note", "tie"}, {"tie", rule.tie}});
-  if (any("tight", "true")) notes.push_back({{"note", "headroom"}, {"headroom", rule.headroom}});
-  if (any("fits", "false")) notes.push_back({{"note", "does not fit"}});
+  if (any("ties", true)) notes.push_back({{"note", "tie"}, {"tie", rule.tie}});
+  if (any("tight", true)) notes.push_back({{"note", "headroom"}, {"headroom", rule.headroom}});
+  if (any("fits", false)) notes.push_back({{"note", "does not fit"}});
 }
 
 ViewColumn quantity(const std::string& hole, std::string_view like, std::string sign) {
@@ -39,7 +33,18 @@ ViewColumn quantity(const std::string& hole, std::string_view like, std::string 
   return {title_of(column_of(key)), hole, like.empty() ? "" : title_of(column_of(like)), std::move(sign)};
 }
 
-ViewTable result_table(const std::string& rows) {
+NamedValues without(NamedValues options, const NamedValues& others) {
+  std::erase_if(options, [&](const auto& one) { return std::find(others.begin(), others.end(), one) != others.end(); });
+  return options;
+}
+
+NamedValues common_options(const std::vector<NamedValues>& all) {
+  NamedValues common = all.front();
+  for (const NamedValues& one : all) common = without(common, without(common, one));
+  return common;
+}
+
+ViewTable result_table() {
   std::vector<ViewColumn> columns;
   for (const std::string_view name : named_by)
     columns.push_back({std::string(name), fmt::format("{{names/{}}}", name)});
@@ -55,9 +60,38 @@ ViewTable result_table(const std::string& rows) {
       quantity("{samples_per_s}"),
       quantity("{tokens_per_s_per_gpu:0}"),
       quantity("{mfu}"),
+      {"options", "{own_options}"},
   };
   columns.insert(columns.end(), std::begin(numbers), std::end(numbers));
-  return {.rows = rows, .columns = std::move(columns), .keys = std::size(named_by)};
+  return {.rows = "rows", .columns = std::move(columns), .keys = std::size(named_by)};
+}
+
+std::vector<ViewColumn> training_columns() {
+  return {{"training", "{training_s:long}"},
+          {"GPU-hours", "{gpu_hours:grouped}"},
+          {"cost ($)", "{cost_usd:grouped}"},
+          {"energy (kWh)", "{energy_kwh:grouped}"}};
+}
+
+std::string training_text(const std::string& prefix) {
+  return fmt::format(
+      "{{{0}training_s:long}}, {{{0}gpu_hours:grouped}} GPU-hours[, ${{{0}cost_usd:grouped}}][, "
+      "{{{0}energy_kwh:grouped}} kWh]",
+      prefix);
+}
+
+JsonValue cost_json(const TrainingCost& cost) {
+  Row row;
+  append_cost(row, cost);
+  return json_of(row);
+}
+
+ViewText cheapest_text() {
+  return {"Cheapest within the tie: {cheapest/name}: ${cheapest/cost_usd:grouped} in {cheapest/training_s:long}."};
+}
+
+JsonValue cheapest_json(const std::string& name, const TrainingCost& cost) {
+  return {{"name", name}, {"cost_usd", cost.usd}, {"training_s", cost.seconds}};
 }
 
 }  // namespace allreplay

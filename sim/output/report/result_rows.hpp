@@ -1,28 +1,20 @@
-// The JSON rows and the table of results, shared by `compare` and sweeps.
+// The table of results, shared by `compare` and sweeps, and its columns.
 #pragma once
 
-#include <cstddef>
 #include <string>
-#include <vector>
+#include <string_view>
 
-#include "sim/base/core/json_value.hpp"
-#include "sim/output/report/scenario_labels.hpp"
 #include "sim/output/report/view.hpp"
-#include "sim/studies/experiment/ranking.hpp"
+#include "sim/studies/experiment/training_cost.hpp"
+#include "sim/studies/results/ranking.hpp"
+#include "sim/studies/results/scenario_labels.hpp"
 
 namespace allreplay {
 
-/// The standing of a row in its race.
-struct Standing {
-  bool fits = true, wins = false, ties = false;
-  bool is_roomy = true;  ///< it leaves as much memory free as the rule asks for
-};
-
-/// Adds above_bound_share, fits, wins, ties and tight to a row with the columns of `run --json`.
-void add_standing(JsonValue& row, const Standing& standing);
-
-/// Adds `names`: the strategy and the quantities in which the scenarios differ, for the scenario at `place`.
-void add_names(JsonValue& row, const ScenarioLabels& labels, std::size_t place);
+/// Adds above_bound_share, fits, ties (with the winner of its race) and tight (it fits, but leaves less memory free
+/// than the rule asks for) to a row with the columns of `run --json`. `free`: see free_share().
+void add_marks(JsonValue& row, bool fits, bool ties, const std::optional<double>& free, const WinningRule& rule);
+void add_marks(JsonValue& row, const Outcome& outcome, const WinningRule& rule, bool ties = false);
 
 /// Adds a note for each mark that occurs in the rows: tie, too little headroom, does not fit into memory.
 void add_notes_on_marks(JsonValue& notes, const JsonValue& rows, const WinningRule& rule);
@@ -31,7 +23,24 @@ void add_notes_on_marks(JsonValue& notes, const JsonValue& rows, const WinningRu
 /// perhaps a format, in braces.
 ViewColumn quantity(const std::string& hole, std::string_view like = "", std::string sign = "");
 
-/// Returns a view of the array at the pointer `rows` as a table. Columns without any value are not shown.
-ViewTable result_table(const std::string& rows);
+/// The options that all have, and those that are not among `others`.
+NamedValues common_options(const std::vector<NamedValues>& all);
+NamedValues without(NamedValues options, const NamedValues& others);
+
+/// Returns a view of an array "rows" as a table.
+ViewTable result_table();
+
+/// The columns of a table on the keys of append_cost().
+std::vector<ViewColumn> training_columns();
+
+/// The sentence on the keys of append_cost(), each preceded by `prefix`, such as "goodput/".
+std::string training_text(const std::string& prefix = "");
+
+/// The keys of append_cost(), as an object.
+JsonValue cost_json(const TrainingCost& cost);
+
+/// The sentence on `cheapest` (cheapest_json()).
+ViewText cheapest_text();
+JsonValue cheapest_json(const std::string& name, const TrainingCost& cost);
 
 }  // namespace allreplay

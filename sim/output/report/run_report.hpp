@@ -1,10 +1,11 @@
-// The report of `run` on one outcome.
+// The reports of `run` on one outcome, and of a job's useful time under failures and checkpoints.
 #pragma once
 
 #include "sim/base/core/json_value.hpp"
 #include "sim/output/report/view.hpp"
 #include "sim/studies/experiment/scaling.hpp"
 #include "sim/studies/experiment/training_cost.hpp"
+#include "sim/studies/jobs/goodput.hpp"
 
 namespace allreplay {
 
@@ -16,5 +17,14 @@ JsonValue run_json(const Outcome& outcome, const ScalingReference& reference, co
 JsonValue run_document(const Outcome& outcome, const ScalingReference& reference, const Training& training = {});
 
 const View& run_view();  ///< of run_document()
+
+JsonValue goodput_json(const Goodput& goodput);
+/// The same with the settings, useful_share, and the throughput that it leaves.
+JsonValue goodput_document(const Goodput& goodput, const Reliability& reliability);
+
+/// Reads "goodput" in a document, or in one of its jobs.
+const View& goodput_view();
+/// Reads run_document() (run_report.hpp) with "goodput".
+const View& goodput_of_run_view();
 
 }  // namespace allreplay

@@ -1,8 +1,8 @@
 // The report of a sweep: its rows, and the winners.
 #pragma once
 
-#include "sim/output/report/sweep_result.hpp"
 #include "sim/output/report/view.hpp"
+#include "sim/studies/results/sweep_result.hpp"
 
 namespace allreplay {
 
@@ -11,7 +11,6 @@ namespace allreplay {
 /// notes. Without rows, which may be many, if the table is not shown.
 JsonValue sweep_document(const SweepResult& result, bool with_rows = true);
 
-ViewTable sweep_table();           ///< the rows
 const View& sweep_table_view();    ///< what all rows share, and the rows
 const View& sweep_verdict_view();  ///< the winners, and the notes
 

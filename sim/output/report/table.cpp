@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include <fmt/format.h>
 
@@ -138,17 +137,6 @@ Scale scale_of(const std::vector<const TableCell*>& numbers) {
   return scale;
 }
 
-// A column with formatted cells and their widths.
-struct Shown {
-  std::string name, unit;
-  Lines cells;
-  bool apart = false;     // its cells have different units
-  bool text = false;      // left-aligned; numbers are right-aligned
-  bool commands = false;  // the text is words of a command
-  std::size_t width = 0;  // of the cells
-  std::size_t word = 0;   // the longest of the cells' words
-};
-
 bool starts_like_a_number(const std::string& text) {
   const std::size_t first = !text.empty() && (text[0] == '-' || text[0] == '+') ? 1 : 0;
   return text.empty() || text == "-" || (first < text.size() && text[first] >= '0' && text[first] <= '9');
@@ -163,16 +151,21 @@ std::vector<const TableCell*> numbers_of(const Rows& rows, std::size_t index) {
   return numbers;
 }
 
-Shown shown(const std::vector<TableColumn>& columns, const Rows& rows, std::size_t index) {
+bool is_empty(const Rows& rows, std::size_t index) {
+  return std::all_of(rows.begin(), rows.end(), [&](const auto& row) {
+    return row[index].kind == Kind::Text && (row[index].text.empty() || row[index].text == "-");
+  });
+}
+
+FormattedColumn formatted_column(const std::vector<TableColumn>& columns, const Rows& rows, std::size_t index) {
   const TableColumn& column = columns[index];
-  Shown result{.name = column.name, .unit = column.unit, .commands = column.commands};
+  FormattedColumn result{.name = column.name, .is_command = column.is_command};
   const std::vector<const TableCell*> numbers = numbers_of(rows, index);
   std::vector<const TableCell*> scaling;
   for (std::size_t other = 0; other < columns.size(); ++other)
-    if (!column.scaled_like.empty() && columns[other].name == column.scaled_like) scaling = numbers_of(rows, other);
+    if (!column.like.empty() && columns[other].name == column.like) scaling = numbers_of(rows, other);
   const Scale scale = numbers.empty() ? Scale() : scale_of(scaling.empty() ? numbers : scaling);
-  result.apart = scale.apart;
-  if (!numbers.empty() && !scale.apart && result.unit.empty()) result.unit = scale.unit.name;
+  if (!scale.apart) result.unit = scale.unit.name;
   std::size_t sign = 0;
   for (const TableCell* one : numbers) sign = std::max(sign, width_of(one->text));
   for (const auto& row : rows) {
@@ -180,13 +173,14 @@ Shown shown(const std::vector<TableColumn>& columns, const Rows& rows, std::size
     std::string text =
         cell.kind == Kind::Text || scale.apart ? sentence_text(cell) : written(cell, scale.unit, scale.decimals);
     if (cell.kind == Kind::Text) {
-      if (numbers.empty() && !starts_like_a_number(text)) result.text = true;
+      if (numbers.empty() && !starts_like_a_number(text)) result.is_text = true;
     } else if (!scale.apart) {
       text += cell.text;
     }
     if (sign > 0 && (cell.kind == Kind::Text || cell.text.empty())) text += std::string(sign, ' ');
+    if (scale.apart) result.sizes.push_back(cell.value);
     result.width = std::max(result.width, width_of(text));
-    result.word = std::max(result.word, longest_unbroken(text, column.commands));
+    result.word_width = std::max(result.word_width, longest_unbroken(text, column.is_command));
     result.cells.push_back(std::move(text));
   }
   return result;
@@ -203,7 +197,7 @@ Lines lines_of(const std::string& text) {
 }
 
 // Columns next to each other, each with its width.
-using Part = std::vector<std::pair<const Shown*, std::size_t>>;
+using Part = std::vector<std::pair<const FormattedColumn*, std::size_t>>;
 
 std::size_t width_of_part(const Part& part) {
   std::size_t width = part.empty() ? 0 : gap * (part.size() - 1);
@@ -227,7 +221,7 @@ std::string joined(const Part& part, const std::vector<Lines>& cells, bool at_bo
       const std::size_t above = at_bottom ? height - cells[i].size() : 0;
       const bool there = line >= above && line - above < cells[i].size();
       text += std::string(i == 0 ? 0 : gap, ' ') +
-              padded(there ? cells[i][line - above] : "", part[i].second, part[i].first->text);
+              padded(there ? cells[i][line - above] : "", part[i].second, part[i].first->is_text);
     }
     text.erase(text.find_last_not_of(' ') + 1);
     text += "\n";
@@ -235,8 +229,8 @@ std::string joined(const Part& part, const std::vector<Lines>& cells, bool at_bo
   return text;
 }
 
-// Lays out a part of the table. If `keys` is given, rows without any cell after these columns are left out.
-std::string rendered(const Part& part, std::optional<std::size_t> keys) {
+// Lays out a part of the table. In a `later` part, rows without any cell besides the keys are left out.
+std::string rendered(const Part& part, bool later) {
   std::vector<Lines> header;
   const bool units = std::any_of(part.begin(), part.end(), [](const auto& one) { return !one.first->unit.empty(); });
   for (const auto& [column, width] : part) {
@@ -246,27 +240,28 @@ std::string rendered(const Part& part, std::optional<std::size_t> keys) {
   std::string text = joined(part, header, true);
   text += std::string(width_of_part(part), '-') + "\n";
   for (std::size_t row = 0; row < part.front().first->cells.size(); ++row) {
-    const auto is_empty = [&](const auto& one) { return one.first->cells[row].empty(); };
-    if (keys && std::all_of(part.begin() + static_cast<std::ptrdiff_t>(*keys), part.end(), is_empty)) continue;
+    const auto says_nothing = [&](const auto& one) { return one.first->is_key || one.first->cells[row].empty(); };
+    if (later && std::all_of(part.begin(), part.end(), says_nothing)) continue;
     std::vector<Lines> cells;
     for (const auto& [column, width] : part) {
       const std::string& cell = column->cells[row];
-      const auto lines = column->commands ? wrapped_command : wrapped;
-      cells.push_back(lines_of(column->text ? lines(cell, width, 0) : cell));
+      const auto lines = column->is_command ? wrapped_command : wrapped;
+      cells.push_back(lines_of(column->is_text ? lines(cell, width, 0) : cell));
     }
     text += joined(part, cells, false);
   }
   return text;
 }
 
-std::size_t full_width(const Shown& column) {
+std::size_t full_width(const FormattedColumn& column) {
   return std::max({width_of(column.name), width_of(column.unit), column.width});
 }
 
 // The least width that keeps words whole, and text columns legible.
-std::size_t least_width(const Shown& column, bool is_key, const Screen& screen) {
-  const std::size_t legible = is_key ? narrow_key : screen.width / 3;
-  const std::size_t cells = column.text ? std::max(column.word, std::min(column.width, legible)) : column.width;
+std::size_t least_width(const FormattedColumn& column, const Screen& screen) {
+  const std::size_t legible = column.is_key ? narrow_key : screen.width / 3;
+  const std::size_t cells =
+      column.is_text ? std::max(column.word_width, std::min(column.width, legible)) : column.width;
   return std::max({longest_unbroken(column.name), width_of(column.unit), cells});
 }
 
@@ -274,23 +269,25 @@ std::size_t least_width(const Shown& column, bool is_key, const Screen& screen) 
 void widen(Part& part, const Screen& screen) {
   for (auto one = part.rbegin(); one != part.rend(); ++one) {
     const std::size_t used = width_of_part(part), wanted = one->first->width;
-    if (one->first->text && one->second < wanted && used < screen.width)
+    if (one->first->is_text && one->second < wanted && used < screen.width)
       one->second += std::min(wanted - one->second, screen.width - used);
   }
 }
 
 // Returns a single part if all columns fit, otherwise narrow columns in as few parts as hold them.
-std::vector<Part> parts_of(const std::vector<Shown>& columns, std::size_t keys, const Screen& screen) {
+std::vector<Part> parts_of(const std::vector<FormattedColumn>& columns, const Screen& screen) {
   Part whole, key_part;
-  for (const Shown& column : columns) whole.emplace_back(&column, full_width(column));
+  for (const FormattedColumn& column : columns) whole.emplace_back(&column, full_width(column));
   if (width_of_part(whole) <= screen.width) return {whole};
-  for (std::size_t i = 0; i < keys; ++i) key_part.emplace_back(&columns[i], least_width(columns[i], true, screen));
+  for (const FormattedColumn& column : columns)
+    if (column.is_key) key_part.emplace_back(&column, least_width(column, screen));
   std::vector<Part> parts{key_part};
-  for (std::size_t i = keys; i < columns.size(); ++i) {
-    const std::size_t width = least_width(columns[i], false, screen);
-    if (parts.back().size() > keys && width_of_part(parts.back()) + gap + width > screen.width)
+  for (const FormattedColumn& column : columns) {
+    if (column.is_key) continue;
+    const std::size_t width = least_width(column, screen);
+    if (parts.back().size() > key_part.size() && width_of_part(parts.back()) + gap + width > screen.width)
       parts.push_back(key_part);
-    parts.back().emplace_back(&columns[i], width);
+    parts.back().emplace_back(&column, width);
   }
   for (Part& part : parts) widen(part, screen);
   return parts;
@@ -298,35 +295,21 @@ std::vector<Part> parts_of(const std::vector<Shown>& columns, std::size_t keys, 
 
 }  // namespace
 
-bool Table::is_empty_column(std::size_t column) const {
-  return std::all_of(rows_.begin(), rows_.end(), [&](const auto& row) {
-    return row[column].kind == Kind::Text && (row[column].text.empty() || row[column].text == "-");
-  });
-}
-
 std::vector<FormattedColumn> Table::formatted() const {
   std::vector<FormattedColumn> columns;
   for (std::size_t index = 0; index < columns_.size(); ++index) {
-    if (is_empty_column(index)) continue;
-    Shown one = shown(columns_, rows_, index);
-    columns.push_back({one.name, one.unit, std::move(one.cells), one.text, {}});
-    if (one.apart)
-      for (const auto& row : rows_) columns.back().sizes.push_back(row[index].value);
+    if (is_empty(rows_, index)) continue;
+    columns.push_back(formatted_column(columns_, rows_, index));
+    columns.back().is_key = index < keys_;
   }
   return columns;
 }
 
 std::string Table::text(const Screen& screen) const {
-  std::vector<Shown> columns;
-  std::size_t keys = keys_;
-  for (std::size_t index = 0; index < columns_.size(); ++index)
-    if (!is_empty_column(index))
-      columns.push_back(shown(columns_, rows_, index));
-    else if (index < keys_)
-      --keys;
+  const std::vector<FormattedColumn> columns = formatted();
   std::string text;
-  for (const Part& part : parts_of(columns, keys, screen))
-    text += text.empty() ? rendered(part, {}) : "\n" + rendered(part, keys);
+  for (const Part& part : parts_of(columns, screen))
+    text += text.empty() ? rendered(part, false) : "\n" + rendered(part, true);
   return text;
 }
 

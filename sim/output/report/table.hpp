@@ -43,25 +43,26 @@ TableCell rate(double bytes_per_second);
 TableCell per_byte(double seconds);
 }  // namespace cell
 
-/// A column. Its name is broken at blanks if the table is too wide. `unit` is shown in the header; if it is empty, the
-/// unit that its cells share is.
+/// A column. Its name is broken at blanks if the table is too wide. `like` is the column whose unit and decimals it
+/// has, so that readers can add their numbers; `is_command`: its cells are words of a command, which readers can paste.
 struct TableColumn {
-  TableColumn(std::string its_name, std::string its_unit = "")  // NOLINT: a name is a column
-      : name(std::move(its_name)), unit(std::move(its_unit)) {}
-  TableColumn(const char* its_name) : name(its_name) {}  // NOLINT
+  TableColumn(const char* its_name) : name(its_name) {}  // NOLINT: a name is a column
+  TableColumn(std::string its_name, std::string another, bool command)
+      : name(std::move(its_name)), like(std::move(another)), is_command(command) {}
 
-  std::string name, unit;
-  std::string scaled_like;  ///< the column whose unit and decimals it has, so that readers can add their numbers
-  bool commands = false;    ///< its cells are words of a command, which readers can paste
+  std::string name, like;
+  bool is_command = false;
 };
 
-/// A column with formatted cells: all numbers in one unit with the same number of decimals or, if their magnitudes
-/// differ too much, each in its own unit.
+/// A column with formatted cells: all numbers in one unit, which is in the header, with the same number of decimals or,
+/// if their magnitudes differ too much, each in its own unit.
 struct FormattedColumn {
   std::string name, unit;
   std::vector<std::string> cells;
-  bool is_text = false;       ///< text is left-aligned, numbers are right-aligned
   std::vector<double> sizes;  ///< the value of each cell if their units differ, for sorting; otherwise empty
+  bool is_key = false, is_command = false;
+  bool is_text = false;                   ///< text is left-aligned, numbers are right-aligned
+  std::size_t width = 0, word_width = 0;  ///< of the widest cell, and of the longest word that stays whole
 };
 
 /// A table whose first `keys` columns identify the rows. If it is too wide, names and texts are broken into lines, and
@@ -76,12 +77,10 @@ class Table {
 
   std::string text(const Screen& screen) const;
 
-  /// Returns the columns for other layouts, such as a page.
+  /// Returns the columns that are shown, also for other layouts, such as a page.
   std::vector<FormattedColumn> formatted() const;
 
  private:
-  bool is_empty_column(std::size_t column) const;
-
   std::vector<TableColumn> columns_;
   std::size_t keys_;
   std::vector<std::vector<TableCell>> rows_;

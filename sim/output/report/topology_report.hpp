@@ -1,4 +1,4 @@
-// The report of the command `topology`.
+// The reports of the command `topology`, and of the use of links: of each kind, and of the hottest ones.
 #pragma once
 
 #include <string>
@@ -6,6 +6,7 @@
 #include "sim/base/core/json_value.hpp"
 #include "sim/inputs/cluster/cluster.hpp"
 #include "sim/output/report/view.hpp"
+#include "sim/replay/training/link_usage.hpp"
 
 namespace allreplay {
 
@@ -14,5 +15,10 @@ JsonValue topology_json(const Cluster& cluster);
 std::string topology_dot(const Cluster& cluster);
 
 const View& topology_view();
+
+JsonValue links_json(const LinkUsage& usage);
+/// The same with the number of links of each kind that are down, and the routing if there is a choice.
+JsonValue links_document(const LinkUsage& usage);
+const View& links_view();  ///< of links_document()
 
 }  // namespace allreplay

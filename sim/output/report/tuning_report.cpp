@@ -33,9 +33,6 @@ JsonValue tuning_json(const Tuning& tuning) {
     for (std::size_t i = 0; i < tuning.ranges.size(); ++i) value[tuning.ranges[i].option] = trial.values[i];
     return value;
   };
-  JsonValue trials = JsonValue::array();
-  for (const Trial& trial : tuning.trials)
-    trials.push_back({{"options", options(trial)}, {"iteration_s", trial.iteration_s}});
   const Metrics& metrics = tuning.tuned.result.metrics;
   JsonValue value{{"profile", tuning.given.scenario.profile->name},
                   {"cluster", tuning.given.scenario.cluster.name},
@@ -46,7 +43,9 @@ JsonValue tuning_json(const Tuning& tuning) {
                    {{"options", tuning.as_given ? JsonValue::object() : options(tuning.trials[tuning.best])},
                     {"iteration_s", metrics.iteration_s}}}};
   value["lower_bound_s"] = metrics.lower_bound_s;
-  value["trials"] = std::move(trials);
+  value["trials"] = array_of(tuning.trials, [&](const Trial& trial) {
+    return JsonValue{{"options", options(trial)}, {"iteration_s", trial.iteration_s}};
+  });
   return value;
 }
 
@@ -58,7 +57,6 @@ JsonValue tuning_document(const Tuning& tuning) {
     trial["trial"] = i + 1;
     trial["fits"] = tuning.trials[i].fits;
     trial["above_best_share"] = tuning.trials[i].iteration_s / metrics.iteration_s - 1;
-    trial["wins"] = i == tuning.best && !tuning.as_given;
   }
   value["title"] = title(tuning.given.scenario);
   value["saves_share"] = 1 - metrics.iteration_s / tuning.given.result.metrics.iteration_s;
@@ -74,14 +72,12 @@ JsonValue tuning_document(const Tuning& tuning) {
 const View& tuning_view() {
   static const View view{{
       ViewText{"{strategy}: {title}"},
-      ViewText{},
       ViewTable{"trials",
                 {{"trial", "{trial}"},
                  {"options", "{options}"},
                  quantity("{iteration_s}", "", "! !fits"),
                  {"above best", "{above_best_share}"}},
                 2},
-      ViewText{},
       ViewText{"best: `{settings:words}`: {best/iteration_s}, {saves_share} less than {given_iteration_s} with default "
                "options[; {above_bound_share} above the lower bound]",
                "settings"},

@@ -10,7 +10,7 @@ namespace allreplay {
 
 /// All trials and the best options found.
 JsonValue tuning_json(const Tuning& tuning);
-/// The same with title, settings (flags of `run`), shares and notes; a trial has its number, fits and wins.
+/// The same with title, settings (flags of `run`), shares and notes; a trial has its number and fits.
 JsonValue tuning_document(const Tuning& tuning);
 const View& tuning_view();  ///< of tuning_document()
 

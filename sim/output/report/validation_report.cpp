@@ -92,10 +92,8 @@ JsonValue constant_json(const Validation& validation, std::size_t place) {
     other.value = *one.other;
     json["fits_as_well"] = other.in_files();
   }
-  json["not_told_from"] = JsonValue::array();
-  for (const std::size_t other : one.not_told_from) json["not_told_from"].push_back(full_name(validation, other));
-  json["lines"] = JsonValue::array();
-  for (const std::size_t row : one.rows) json["lines"].push_back(line_number(validation.measured.points[row]));
+  json["not_told_from"] = array_of(one.not_told_from, [&](std::size_t other) { return full_name(validation, other); });
+  json["lines"] = array_of(one.rows, [&](std::size_t row) { return line_number(validation.measured.points[row]); });
   json["scored_rows"] = validation.reached[place];
   json["unit"] = unit_of(one.constant);
   json["known"] = one.known;
@@ -103,15 +101,13 @@ JsonValue constant_json(const Validation& validation, std::size_t place) {
 }
 
 JsonValue setting_json(const Validation& validation, const Setting& setting) {
-  const auto line = [&](std::size_t place) { return line_number(validation.measured.points[setting.rows[place]]); };
-  JsonValue lines = JsonValue::array();
-  for (std::size_t place = 0; place < setting.rows.size(); ++place) lines.push_back(line(place));
+  const auto line = [&](std::size_t row) { return line_number(validation.measured.points[row]); };
   const Contest& contest = setting.contest;
-  return {{"lines", lines},
+  return {{"lines", array_of(setting.rows, line)},
           {"pairs", contest.pairs},
           {"right", contest.right},
-          {"winner", line(contest.winner)},
-          {"advised", line(contest.advised)},
+          {"winner", line(setting.rows[contest.winner])},
+          {"advised", line(setting.rows[contest.advised])},
           {"regret", contest.regret}};
 }
 
@@ -154,11 +150,13 @@ ContestSums sums_of(const Validation& validation) {
 JsonValue validation_json(const Validation& validation) {
   const bool trains = validation.trains();
   JsonValue json{
-      {"file", validation.measured.file},          {"quantity", name_of(quantities, validation.measured.quantity)},
-      {"all", group_json(validation.all, trains)}, {"groups", JsonValue::array()},
-      {"constants", JsonValue::array()},           {"points", JsonValue::array()}};
+      {"file", validation.measured.file},
+      {"quantity", name_of(quantities, validation.measured.quantity)},
+      {"all", group_json(validation.all, trains)},
+      {"groups", array_of(validation.groups, [&](const GroupScore& group) { return group_json(group, trains); })},
+      {"constants", JsonValue::array()},
+      {"points", JsonValue::array()}};
   if (validation.matters) json["matters"] = group_json(*validation.matters, trains);
-  for (const GroupScore& group : validation.groups) json["groups"].push_back(group_json(group, trains));
   for (std::size_t place = 0; place < validation.fitted.size(); ++place)
     json["constants"].push_back(constant_json(validation, place));
   for (std::size_t row = 0; row < validation.points.size(); ++row)
@@ -171,9 +169,8 @@ JsonValue validation_json(const Validation& validation) {
                        {"winners", sums.winners},
                        {"mean_regret", sums.mean_regret},
                        {"worst_regret", sums.worst_regret},
-                       {"each", JsonValue::array()}};
-    for (const Setting& setting : validation.settings)
-      json["methods"]["each"].push_back(setting_json(validation, setting));
+                       {"each", array_of(validation.settings,
+                                         [&](const Setting& setting) { return setting_json(validation, setting); })}};
     json["null_model"] = null_model_json(validation.all);
   }
   json["fitting_rows"] = validation.measured.points.size() - validation.all.error.rows;
@@ -184,7 +181,6 @@ const View& validation_view() {
   static const View view{{
       ViewText{"{file}: {all/points} points of {quantity} scored[, {fitting_rows:nonzero} fitted]; positive errors: "
                "predicted too fast"},
-      ViewText{},
       ViewTable{"constants",
                 {{"constant", "{constant}"},
                  {"level", "{level}"},
@@ -198,10 +194,8 @@ const View& validation_view() {
                "{simulated:unit} and {fits_as_well:unit} fit equally well][; {simulated:unit} is simulated]",
                "!known"},
       ViewList{"constants", "note: no scored row uses {constant} for {for}", "!scored_rows"},
-      ViewText{},
       ViewTable{"groups all matters", score_columns, 1, "points"},
       ViewText{"There is no point where communication matters.", "matters/error !matters/points"},
-      ViewText{},
       ViewText{"Median errors: {all/error/median:percent}; of the better null model, {null_model/name}, "
                "{null_model/median:percent}."},
       ViewText{

@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "sim/output/report/scenario_labels.hpp"
 #include "sim/plans/collective/network_change.hpp"
 #include "sim/replay/training/memory.hpp"
+#include "sim/studies/results/scenario_labels.hpp"
 
 namespace allreplay {
 
@@ -85,8 +85,7 @@ Racer racer_of(const Outcome& outcome, std::string name) {
           .lower_bound_s = m.lower_bound_s,
           .equal_work_s = seconds_of_equal_work(outcome),
           .fits = fits(scenario, result),
-          .doubted_s = result.doubted_s,
-          .doubted_equal_work_s = doubted_seconds_of_equal_work(outcome)};
+          .doubted_s = result.doubted_s};
 }
 
 std::optional<Doubt> doubt_on(const Scenario& scenario, const WinningRule& rule) {
@@ -96,16 +95,17 @@ std::optional<Doubt> doubt_on(const Scenario& scenario, const WinningRule& rule)
 
 namespace {
 
-// Adds the racer that is faster than the winner, beyond the tie, with less bandwidth between nodes; none: nothing.
+// Adds the racer that is faster than the winner, beyond the tie, only with less bandwidth between nodes; none: nothing.
 void add_doubt(const std::vector<Racer>& ranked, const Doubt& doubt, JsonValue& json) {
+  const auto equal_work_s = [](const Racer& one) { return *one.doubted_s * one.equal_work_s / one.iteration_s; };
   const Racer& winner = ranked.front();
+  if (!winner.doubted_s) return;
   const Racer* first = &winner;
   for (const Racer& one : ranked)
-    if (one.fits && one.doubted_equal_work_s && first->doubted_equal_work_s &&
-        *one.doubted_equal_work_s < *first->doubted_equal_work_s)
+    if (one.fits && one.doubted_s && one.equal_work_s * (1 + doubt.tie) >= winner.equal_work_s &&
+        equal_work_s(one) < equal_work_s(*first))
       first = &one;
-  if (first == &winner) return;
-  const double times = *winner.doubted_equal_work_s / *first->doubted_equal_work_s;
+  const double times = equal_work_s(winner) / equal_work_s(*first);
   if (times <= 1 + doubt.tie) return;
   json["doubt"] = {{"name", first->name},
                    {"times", times},
@@ -123,15 +123,14 @@ JsonValue verdict_of(const std::vector<Racer>& ranked, std::size_t tied, bool pe
   const Racer& winner = ranked.front();
   JsonValue json = pace_of(winner, "winner", per_sample);
   if (winner.lower_bound_s) json["above_bound_share"] = winner.iteration_s / *winner.lower_bound_s - 1;
-  const Racer* fastest = &winner;
+  const Racer* fastest = &*std::ranges::min_element(ranked.begin(), ranked.begin() + static_cast<std::ptrdiff_t>(tied),
+                                                    {}, &Racer::equal_work_s);
+  if (fastest->name == winner.name) fastest = &winner;
   auto ties = JsonValue::array();
-  for (std::size_t i = 1; i < tied; ++i) {
-    if (ranked[i].name == winner.name) continue;
-    ties.push_back(ranked[i].name);
-    if (ranked[i].equal_work_s < fastest->equal_work_s) fastest = &ranked[i];
-  }
+  for (std::size_t i = 1; i < tied; ++i)
+    if (ranked[i].name != winner.name && ranked[i].name != fastest->name) ties.push_back(ranked[i].name);
   if (fastest != &winner) json["fastest"] = pace_of(*fastest, "name", per_sample);
-  if (!ties.items().empty()) json["ties"] = std::move(ties);
+  if (!ties.empty()) json["ties"] = std::move(ties);
   for (std::size_t i = tied; i < ranked.size() && ranked[i].fits; ++i) {
     // Beyond the tie only racers that leave too little memory free are faster.
     const double times = ranked[i].equal_work_s / winner.equal_work_s;
@@ -165,31 +164,9 @@ JsonValue verdicts_of(const std::vector<Outcome>& outcomes, const WinningRule& r
   return verdicts;
 }
 
-std::string crowded_text(std::string_view key) {
-  return fmt::format(
-      "[. {{{0}/name}} takes {{{0}/times:portion}} of that time, but leaves less memory free than --headroom asks for]",
-      key);
-}
-
-std::string doubt_text(std::string_view key) {
-  return fmt::format(
-      "[ If collectives among {{{0}/nodes}} nodes reach {{{0}/bandwidth_share:portion}} of this bandwidth, "
-      "{{{0}/name}} is "
-      "{{{0}/times:2}} times as fast ({{{0}/iteration_s}} instead of {{{0}/winner_iteration_s}}).]",
-      key);
-}
-
 const View& verdict_view() {
   static const View view{{
-      ViewList{
-          .items = "races",
-          .text =
-              std::string(
-                  "Run {winner}[ on {workers} workers][ in {fidelity}][ (of {group})]: [{iteration_s}][{samples_per_s} "
-                  "samples/s][{batches_per_s} micro-batches/s][ ({above_bound_share} above its lower bound)][; "
-                  "{fastest/name} is faster, but less simple to run or short of memory][. Within the tie: {ties}]") +
-              crowded_text("crowded") + "[. Next: {next/name}, {next/times:longer}]." + doubt_text("doubt"),
-          .most = 8},
+      ViewList{.items = "races", .text = winner_text, .most = 8},
       ViewList{.items = "races",
                .text = "Nothing fits into memory[ on {workers} workers][ in {fidelity}][ (of {group})].",
                .when = "nothing_fits",

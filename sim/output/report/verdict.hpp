@@ -8,7 +8,7 @@
 
 #include "sim/base/core/json_value.hpp"
 #include "sim/output/report/view.hpp"
-#include "sim/studies/experiment/ranking.hpp"
+#include "sim/studies/results/outcome.hpp"
 
 namespace allreplay {
 
@@ -37,8 +37,7 @@ struct Racer {
   std::optional<double> samples_per_s, lower_bound_s;
   double equal_work_s = 0;  ///< ranks it, see seconds_of_equal_work()
   bool fits = true;
-  /// The iteration with less bandwidth between nodes, also of equal work; none: not replayed.
-  std::optional<double> doubted_s = {}, doubted_equal_work_s = {};
+  std::optional<double> doubted_s = {};  ///< the iteration with less bandwidth between nodes; none: not replayed
 };
 
 Racer racer_of(const Outcome& outcome, std::string name);
@@ -63,11 +62,16 @@ JsonValue verdict_of(const std::vector<Racer>& ranked, std::size_t tied, bool pe
 JsonValue verdicts_of(const std::vector<Outcome>& outcomes, const WinningRule& rule,
                       const std::vector<OutcomeGroup>& groups);
 
-/// The sentence on a faster racer that leaves too little memory free, given the key of its JSON.
-std::string crowded_text(std::string_view key);
-
-/// The sentence on a doubt, given the key of its JSON.
-std::string doubt_text(std::string_view key);
+/// The sentences on a verdict that has a winner.
+inline constexpr const char* winner_text =
+    "Run {winner}[ on {workers} workers][ in {fidelity}][ (of {group})]: [{iteration_s}][{samples_per_s} "
+    "samples/s][{batches_per_s} micro-batches/s][, {saves_share} less than untuned][ ({above_bound_share} above its "
+    "lower bound)][; {fastest/name} is faster, but less simple to run or short of memory][. Within the tie: {ties}][. "
+    "{crowded/name} takes {crowded/times:portion} of that time, but leaves less memory free than --headroom asks "
+    "for][. "
+    "Next: {next/name}, {next/times:longer}].[ If collectives among {doubt/nodes} nodes reach "
+    "{doubt/bandwidth_share:portion} of this bandwidth, {doubt/name} is {doubt/times:2} times as fast "
+    "({doubt/iteration_s} instead of {doubt/winner_iteration_s}).]";
 
 /// The sentences on an array "races" of verdicts.
 const View& verdict_view();

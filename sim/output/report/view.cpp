@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "sim/base/core/text.hpp"
 #include "sim/base/core/units.hpp"
@@ -18,7 +17,7 @@ namespace allreplay {
 
 namespace {
 
-using Value = nlohmann::ordered_json;
+using Value = JsonValue;
 
 bool ends_with_any(std::string_view key, std::initializer_list<std::string_view> endings) {
   return std::any_of(endings.begin(), endings.end(), [&](std::string_view one) { return key.ends_with(one); });
@@ -116,6 +115,7 @@ class Place {
     };
     const Value* found = from_document ? nullptr : key == "." ? &item_ : within(item_);
     if (!found) found = within(document_);
+    if (found && found->is_number_float() && !std::isfinite(found->get<double>())) found = nullptr;  // null as JSON
     if (found && !found->is_null() && read_) read_->insert(std::string(key));
     return found ? *found : none;
   }
@@ -215,6 +215,7 @@ class Output {
  public:
   explicit Output(const Screen& screen) : screen_(screen) {}
 
+  const Screen& screen() const { return screen_; }
   void blank_line() {
     if (!text_.empty() && !text_.ends_with("\n\n")) text_ += "\n";
   }
@@ -224,8 +225,12 @@ class Output {
     for (const std::string_view line : split(text, "\n"))
       text_ += broken(fmt::format("    {}", line), screen_.width, 8) + "\n";
   }
-  void facts_of(const std::vector<std::pair<std::string, TableCell>>& lines) { text_ += facts(lines, screen_); }
-  void table(const Table& one) { text_ += one.text(screen_); }
+  void block(const std::string& text) {
+    if (text.empty()) return;
+    blank_line();
+    text_ += text;
+    blank_line();
+  }
   std::string text() && {
     if (text_.ends_with("\n\n")) text_.pop_back();
     return std::move(text_);
@@ -239,7 +244,6 @@ class Output {
 void render(const View& view, const Place& place, Output& out);
 
 void render(const ViewText& part, const Place& place, Output& out) {
-  if (part.text.empty()) return out.blank_line();
   if (!place.holds(part.when)) return;
   if (const auto text = filled(part.text, place)) out.sentence(*text);
 }
@@ -252,15 +256,17 @@ void render(const ViewFacts& part, const Place& place, Output& out) {
   std::vector<std::pair<std::string, TableCell>> lines;
   for (const auto& [name, text] : part.lines)
     if (const auto value = filled(text, place); value && !value->empty()) lines.emplace_back(name, *value);
-  out.facts_of(lines);
+  out.block(facts(lines, out.screen()));
 }
 
 void render(const ViewNotes&, const Place& place, Output& out) {
+  out.blank_line();
   std::set<std::string> shown;  // several tables may have the same note
   for (const Value& note : place.value("notes"))
     if (const auto text = filled(sentence_of_note(note.at("note").get<std::string>()), place.at(note));
         text && shown.insert(*text).second)
       out.sentence(*text);
+  out.blank_line();
 }
 
 // The rows of a table that are shown.
@@ -279,12 +285,8 @@ std::vector<const Value*> rows_of(const ViewTable& part, const Place& place) {
 Table table_at(const ViewTable& part, const Place& place) {
   const std::vector<const Value*> rows = rows_of(part, place);
   std::vector<TableColumn> columns;
-  for (const ViewColumn& one : part.columns) {
-    TableColumn column(filled(one.title, place).value_or(""));
-    column.scaled_like = one.like;
-    column.commands = one.is_command;
-    columns.push_back(std::move(column));
-  }
+  for (const ViewColumn& one : part.columns)
+    columns.emplace_back(filled(one.title, place).value_or(""), one.like, one.is_command);
   Table table(columns, part.keys);
   for (const Value* item : rows) {
     const Place row = place.at(*item);
@@ -296,7 +298,7 @@ Table table_at(const ViewTable& part, const Place& place) {
 }
 
 void render(const ViewTable& part, const Place& place, Output& out) {
-  if (!rows_of(part, place).empty()) out.table(table_at(part, place));
+  if (!rows_of(part, place).empty()) out.block(table_at(part, place).text(out.screen()));
 }
 
 void render(const ViewList& part, const Place& place, Output& out) {
@@ -328,9 +330,8 @@ void render(const View& view, const Place& place, Output& out) {
 
 std::string render(const View& view, const JsonValue& document, const Screen& screen,
                    std::set<std::string>* read = nullptr) {
-  const Value json = Value::parse(document.dump());
   Output out(screen);
-  render(view, Place(json, json, read), out);
+  render(view, Place(document, document, read), out);
   return std::move(out).text();
 }
 
@@ -368,8 +369,7 @@ std::string rendered(const View& view, const JsonValue& document, const Screen& 
 }
 
 Table table_of(const ViewTable& view, const JsonValue& document) {
-  const Value json = Value::parse(document.dump());
-  return table_at(view, Place(json, json, nullptr));
+  return table_at(view, Place(document, document, nullptr));
 }
 
 std::set<std::string> keys_of(const View& view) {

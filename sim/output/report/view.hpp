@@ -76,11 +76,18 @@ struct ViewEach {
   const View* view;
 };
 
-/// Parts, one of which may be another view, follow each other without blank lines. An empty ViewText is a blank line,
-/// unless nothing stands between it and the previous one.
+/// Parts, one of which may be another view, follow each other. Facts, tables and notes stand between blank lines.
 struct View {
   std::vector<std::variant<ViewText, ViewCode, ViewFacts, ViewTable, ViewList, ViewNotes, ViewEach, const View*>> parts;
 };
+
+/// The array of what `make` returns for each item.
+template <class Items, class Make>
+JsonValue array_of(const Items& items, const Make& make) {
+  auto array = JsonValue::array();
+  for (const auto& one : items) array.push_back(make(one));
+  return array;
+}
 
 /// The view of a document as text for a terminal. REQUIRES: a view whose formats fit its values.
 std::string rendered(const View& view, const JsonValue& document, const Screen& screen = {});

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <utility>
 
 #include "sim/output/report/notes.hpp"
 #include "sim/output/report/report.hpp"
 #include "sim/output/report/result_rows.hpp"
-#include "sim/studies/experiment/ranking.hpp"
+#include "sim/studies/results/ranking.hpp"
 
 namespace allreplay {
 
@@ -69,16 +70,13 @@ JsonValue json_of(const WhatIfRow& row) {
 }
 
 JsonValue json_of(const std::vector<WhatIfRow>& rows) {
-  auto array = JsonValue::array();
-  for (const WhatIfRow& row : rows) array.push_back(json_of(row));
-  return array;
+  return array_of(rows, [](const WhatIfRow& row) { return json_of(row); });
 }
 
 void add_details(JsonValue& object, const WhatIfRow& row, const std::vector<Flag>& common) {
   object["own_flags"] = words_of(minus(pairs_of(row.flags), common));
   object["negligible"] = row.fits && std::abs(row.gain) < no_gain;
-  const auto free = free_share(row.outcome.scenario.options.memory.limit, row.outcome.result.memory.peak);
-  add_standing(object, {.fits = row.fits, .is_roomy = leaves_room(free, WinningRule())});
+  add_marks(object, row.outcome, WinningRule());
 }
 
 }  // namespace
@@ -123,24 +121,138 @@ const View& what_if_view() {
       ViewText{
           "As it is, an iteration takes {base/iteration_s}. Each row is `allreplay run {common_flags:words}` and its "
           "flags."},
-      ViewText{},
       ViewTable{.rows = "base rows together",
                 .columns = {{"change", "{change}"},
                             quantity("{gain}"),
                             quantity("{memory_bytes}", "", "! !fits|* tight"),
                             {"flags", "{own_flags:words}", "", "", true}},
                 .when = "!negligible"},
-      ViewText{},
       ViewNotes{},
       ViewList{"rows", "{change}: less than 0.05 % either way", "negligible"},
       ViewList{"held_back", "{change} gains nothing: {limit} binds ({gain} with {with})"},
       ViewList{"left_out", "left out: {.}"},
-      ViewText{},
       ViewText{"Perfect overlap of the same traffic would gain {bound/gain:percent} ({bound/iteration_s})."},
       ViewText{"Communication is hidden except for {exposed_comm_share}: further gains can only come from computation.",
                "hidden"},
       ViewText{"A framework's best is the best of {trials:nonzero} trials for each of its strategies (--budget); "
                "`recommend` tries more."},
+  }};
+  return view;
+}
+
+namespace {
+
+JsonValue json_of(const TargetStep& step, const TargetSearch& search) {
+  JsonValue row{{"value", step.value}, {"flags", step.flags}, {"meets", step.meets}, {"fits", step.fits}};
+  if (!step.outcome) {
+    row["impossible"] = step.wrong;
+    return row;
+  }
+  row.update(json_of(row_of(*step.outcome)));
+  row["fits"] = step.fits;  // null in the row if there is no limit
+  row[std::string(search.target.quantity->key)] = step.measured;
+  if (step.usd) row["cost_usd"] = *step.usd;
+  if (step.parts)
+    row["parts"] = {{"gpus", step.parts->gpus},
+                    {"hosts", step.parts->hosts},
+                    {"switches", step.parts->switches},
+                    {"ports", step.parts->ports}};
+  return row;
+}
+
+JsonValue step_rows(const std::vector<TargetStep>& steps, const TargetSearch& search) {
+  return array_of(steps, [&](const TargetStep& one) { return json_of(one, search); });
+}
+
+void mark_steps(JsonValue& rows, const std::vector<TargetStep>& steps, JsonValue& notes) {
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    steps[i].outcome ? add_marks(rows[i], *steps[i].outcome, WinningRule())
+                     : add_marks(rows[i], steps[i].fits, false, {}, WinningRule());
+  add_notes_on_marks(notes, rows, WinningRule());
+}
+
+}  // namespace
+
+JsonValue target_json(const TargetAnswer& answer, const TargetSearch& search) {
+  JsonValue json{{"target", search.target.text}, {"base", json_of(row_of(answer.base))}};
+  json["base"][std::string(search.target.quantity->key)] = search.target.quantity->of(answer.base);
+  if (search.axis) {
+    json["vary"] = search.axis->name;
+    json["answer"] = answer.answer ? JsonValue(answer.steps[*answer.answer].value) : JsonValue();
+    json["is_least"] = answer.is_least;
+    json["is_monotone"] = answer.is_monotone;
+    json["all_meet"] = answer.all_meet;
+    json["steps"] = step_rows(answer.steps, search);
+  }
+  if (search.prices) {
+    json["fabrics"] = step_rows(answer.fabrics, search);
+    json["cheapest"] = answer.cheapest ? JsonValue(answer.fabrics[*answer.cheapest].value) : JsonValue();
+  }
+  return json;
+}
+
+JsonValue target_document(const TargetAnswer& answer, const TargetSearch& search) {
+  JsonValue document = target_json(answer, search);
+  document["title"] = title(answer.base.scenario);
+  document["strategy"] = strategy_text(answer.base.scenario);
+  auto notes = JsonValue::array();
+  if (search.axis) {
+    mark_steps(document["steps"], answer.steps, notes);
+    document["first"] = answer.steps.front().value;
+    document["last"] = answer.steps.back().value;
+    const char* kind = !answer.answer ? "none" : answer.all_meet ? "all" : answer.is_least ? "least" : "most";
+    document["kind"] = kind;
+    if (answer.answer) document["chosen"] = document["steps"][*answer.answer];
+  }
+  if (!answer.fabrics.empty()) {
+    mark_steps(document["fabrics"], answer.fabrics, notes);
+    document["none_of_the_fabrics"] = !answer.cheapest;
+    if (answer.cheapest) document["chosen_fabric"] = document["fabrics"][*answer.cheapest];
+  }
+  document["notes"] = std::move(notes);
+  return document;
+}
+
+namespace {
+
+ViewTable table_on(const std::string& rows, const std::string& first) {
+  return {.rows = rows,
+          .columns = {{first, "{value}"},
+                      {"meets it", "{meets}"},
+                      {"iteration", "{iteration_s}"},
+                      {"exposed", "{exposed_comm_share}"},
+                      {"MFU", "{mfu}"},
+                      {"tokens/s", "{tokens_per_s}"},
+                      {"samples/s", "{samples_per_s}"},
+                      {"memory", "{memory_bytes}", "", "! !fits|* tight"},
+                      {"GPUs", "{parts/gpus}"},
+                      {"hosts", "{parts/hosts}"},
+                      {"switches", "{parts/switches}"},
+                      {"ports", "{parts/ports}"},
+                      {"cost ($)", "{cost_usd:grouped}"},
+                      {"impossible", "{impossible}"}}};
+}
+
+}  // namespace
+
+const View& target_view() {
+  static const View view{{
+      ViewText{"{title}, {strategy}: {target}"},
+      table_on("steps", "{vary}"),
+      table_on("fabrics", "fabric"),
+      ViewNotes{},
+      ViewText{"{target} with {vary} {answer} or more. To replay it: `allreplay run {chosen/flags:words}`.",
+               "kind=least"},
+      ViewText{"{target} with {vary} {answer} or less. To replay it: `allreplay run {chosen/flags:words}`.",
+               "kind=most"},
+      ViewText{"{target} from {vary} {first} to {last}.", "kind=all"},
+      ViewText{"Nothing that was tried from {vary} {first} to {last} reaches {target}.", "kind=none"},
+      ViewText{"It does not fit into memory.", "chosen !chosen/fits"},
+      ViewText{"Not monotone: these values were scanned, and others may differ.", "vary !is_monotone"},
+      ViewText{
+          "Cheapest fabric within the tie: {cheapest}, ${chosen_fabric/cost_usd:grouped}, {chosen_fabric/iteration_s} "
+          "an iteration."},
+      ViewText{"None of the fabrics reaches {target}.", "none_of_the_fabrics"},
   }};
   return view;
 }

@@ -1,8 +1,9 @@
-// The report of `whatif`.
+// The reports of `whatif`, and of `whatif --target`.
 #pragma once
 
 #include "sim/base/core/json_value.hpp"
 #include "sim/output/report/view.hpp"
+#include "sim/studies/experiment/target_search.hpp"
 #include "sim/studies/experiment/what_if.hpp"
 
 namespace allreplay {
@@ -16,5 +17,16 @@ JsonValue what_if_json(const WhatIf& answer);
 JsonValue what_if_document(const WhatIf& answer);
 
 const View& what_if_view();  ///< of what_if_document()
+
+/// target, base (the columns of `run --json`), with --vary: vary, answer (a value; null: none meets the target),
+/// is_least, is_monotone, all_meet, steps; with --cost: fabrics, cheapest (a name, or null). Steps and fabrics have
+/// value, flags, meets, fits, the target's quantity, cost_usd and parts (with --cost) and the columns of `run --json`,
+/// or `impossible`, the reason.
+JsonValue target_json(const TargetAnswer& answer, const TargetSearch& search);
+
+/// The same with title, what the sentences say, and notes.
+JsonValue target_document(const TargetAnswer& answer, const TargetSearch& search);
+
+const View& target_view();  ///< of target_document()
 
 }  // namespace allreplay

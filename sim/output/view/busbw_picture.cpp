@@ -1,5 +1,3 @@
-#include "sim/output/view/busbw_picture.hpp"
-
 #include <algorithm>
 #include <cmath>
 
@@ -8,6 +6,8 @@
 
 #include "sim/base/core/units.hpp"
 #include "sim/output/picture/chart.hpp"
+#include "sim/output/report/collective_report.hpp"
+#include "sim/output/view/pictures.hpp"
 
 namespace allreplay {
 
@@ -19,7 +19,11 @@ const CollectiveRow& priced_row(const std::vector<PricedCollective>& all, std::s
 
 Bytes whole_bytes(double bytes) { return static_cast<Bytes>(std::llround(bytes)); }
 
-}  // namespace
+// A size at which another collective becomes the fastest, between two priced ones.
+struct Crossover {
+  double bytes = 0, busbw_GBps = 0;
+  std::size_t after = 0;  // which collective is the fastest from there on
+};
 
 // Between two sizes each curve is a straight line on logarithmic axes, as it is drawn: they meet at the share t of the
 // way where log a + t·(log a' − log a) = log b + t·(log b' − log b).
@@ -39,11 +43,13 @@ std::vector<Crossover> crossovers_of(const std::vector<PricedCollective>& all) {
     const auto from = static_cast<double>(priced_row(all, before, size - 1).bytes),
                to = static_cast<double>(priced_row(all, before, size).bytes);
     const double height = log_busbw(before, size - 1);
-    crossovers.push_back({from * std::pow(to / from, share),
-                          std::exp(height + share * (log_busbw(before, size) - height)), before, after});
+    crossovers.push_back(
+        {from * std::pow(to / from, share), std::exp(height + share * (log_busbw(before, size) - height)), after});
   }
   return crossovers;
 }
+
+}  // namespace
 
 Drawing busbw_picture(const std::vector<PricedCollective>& all, const std::string& title) {
   Chart chart{.title = title,

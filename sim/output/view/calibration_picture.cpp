@@ -1,12 +1,12 @@
-#include "sim/output/view/calibration_picture.hpp"
-
 #include <cmath>
 #include <filesystem>
 
 #include <fmt/format.h>
 
 #include "sim/output/picture/figure.hpp"
+#include "sim/output/view/pictures.hpp"
 #include "sim/plans/collective/comm_cost.hpp"
+#include "sim/studies/calibration/calibration.hpp"
 
 namespace allreplay {
 

@@ -5,13 +5,14 @@
 
 #include <fmt/format.h>
 
+#include "sim/base/core/statistics.hpp"
 #include "sim/output/picture/style.hpp"
 #include "sim/output/report/phrases.hpp"
 #include "sim/output/report/report.hpp"
-#include "sim/output/report/scenario_labels.hpp"
 #include "sim/output/report/verdict.hpp"
 #include "sim/output/view/activity_looks.hpp"
 #include "sim/replay/training/memory.hpp"
+#include "sim/studies/results/scenario_labels.hpp"
 
 namespace allreplay {
 
@@ -61,6 +62,14 @@ std::vector<RowPart> parts_of(const Outcome& one, const FittingUnit& unit) {
   return parts;
 }
 
+// The 95 % confidence interval of the mean over seeds.
+std::optional<RowError> error_of(const Result& result, const FittingUnit& unit) {
+  if (result.by_seed.empty()) return std::nullopt;
+  const Summary summary = summary_of(result.by_seed);
+  if (!summary.confidence) return std::nullopt;
+  return RowError{(summary.mean - *summary.confidence) / unit.size, (summary.mean + *summary.confidence) / unit.size};
+}
+
 // Returns where to end the axis so that a few very long bars do not make the others unreadably short.
 std::optional<double> end_of_axis(const std::vector<Outcome>& outcomes) {
   constexpr double several = 3;
@@ -75,7 +84,10 @@ std::string note_on(const std::vector<Outcome>& outcomes) {
   const bool all_fit = std::ranges::all_of(outcomes, [](const Outcome& one) { return fits(one.scenario, one.result); });
   std::string caveat = caveat_with_source(outcomes.front().scenario.profile);
   if (!caveat.empty()) caveat.back() = '.';  // replaces the newline
-  return (all_fit ? "" : "!: does not fit into a worker's memory. ") + caveat;
+  const bool seeded = std::ranges::any_of(outcomes, [](const Outcome& one) { return one.result.by_seed.size() > 1; });
+  return (all_fit ? "" : "!: does not fit into a worker's memory. ") +
+         std::string(seeded ? "Lines at the ends of bars: 95 % confidence interval of the mean over seeds. " : "") +
+         caveat;
 }
 
 // The least lower bound of all outcomes.
@@ -112,7 +124,8 @@ RowChart compare_chart(const Comparison& comparison) {
         const Outcome& one = outcomes[race.order[i]];
         chart.rows.push_back({.name = labels.label(race.order[i]),
                               .parts = parts_of(one, unit),
-                              .end = format_duration(one.result.metrics.iteration_s) + standing[i]});
+                              .end = format_duration(one.result.metrics.iteration_s) + standing[i],
+                              .error = error_of(one.result, unit)});
       }
     }
   if (labels.differ_only_by_strategy()) chart.mark = bound_of(outcomes, unit);

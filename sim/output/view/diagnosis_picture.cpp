@@ -1,5 +1,3 @@
-#include "sim/output/view/diagnosis_picture.hpp"
-
 #include <algorithm>
 #include <cmath>
 
@@ -10,6 +8,7 @@
 #include "sim/output/picture/drawing_parts.hpp"
 #include "sim/output/picture/style.hpp"
 #include "sim/output/report/diagnosis_report.hpp"
+#include "sim/output/view/pictures.hpp"
 
 namespace allreplay {
 

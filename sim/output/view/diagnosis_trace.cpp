@@ -1,5 +1,3 @@
-#include "sim/output/view/diagnosis_trace.hpp"
-
 #include <algorithm>
 #include <iterator>
 #include <optional>
@@ -7,6 +5,8 @@
 #include <fmt/format.h>
 
 #include "sim/base/core/json_value.hpp"
+#include "sim/output/view/traces.hpp"
+#include "sim/studies/diagnosis/diagnosis.hpp"
 
 namespace allreplay {
 
@@ -80,7 +80,7 @@ class DiagnosisTrace {
     std::string text;
     if (op.part > 0) text += fmt::format(R"(, "part": {})", op.part);
     if (op.stream > 0) text += fmt::format(R"(, "stream": {})", op.stream);
-    if (op.group > 0) text += fmt::format(R"(, "group": {})", JsonValue(known_.job.groups[op.group]).dump());
+    if (op.group > 0) text += fmt::format(R"(, "group": {})", json_text(known_.job.groups[op.group]));
     return text;
   }
 

@@ -1,5 +1,3 @@
-#include "sim/output/view/jobs_picture.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -9,7 +7,9 @@
 #include <fmt/format.h>
 
 #include "sim/output/picture/figure.hpp"
+#include "sim/output/view/pictures.hpp"
 #include "sim/replay/network/link_load.hpp"
+#include "sim/studies/jobs/jobs_run.hpp"
 
 namespace allreplay {
 

@@ -1,5 +1,3 @@
-#include "sim/output/view/jobs_trace.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -7,6 +5,8 @@
 #include <fmt/format.h>
 
 #include "sim/base/core/json_value.hpp"
+#include "sim/output/view/traces.hpp"
+#include "sim/studies/jobs/jobs_run.hpp"
 
 namespace allreplay {
 
@@ -45,12 +45,12 @@ class JobsTrace {
   void add(const std::string& event) { text_ += (text_.empty() ? "" : ",\n") + event; }
   void name(const char* what, int process, std::size_t thread, const std::string& name) {
     add(fmt::format(R"({{"name":"{}","ph":"M","pid":{},"tid":{},"args":{{"name":{}}}}})", what, process, thread,
-                    JsonValue(name).dump()));
+                    json_text(name)));
   }
   void slice(const std::string& name, int process, std::size_t thread, Time from, Time to, std::int64_t iteration = 0) {
     if (to <= from) return;
-    add(fmt::format(R"({{"name":{},"ph":"X","pid":{},"tid":{},"ts":{},"dur":{}{}}})", JsonValue(name).dump(), process,
-                    thread, microseconds(from), microseconds(to - from),
+    add(fmt::format(R"({{"name":{},"ph":"X","pid":{},"tid":{},"ts":{},"dur":{}{}}})", json_text(name), process, thread,
+                    microseconds(from), microseconds(to - from),
                     iteration > 0 ? fmt::format(R"(,"args":{{"iteration":{}}})", iteration) : ""));
   }
 

@@ -1,5 +1,3 @@
-#include "sim/output/view/links_picture.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -7,11 +5,14 @@
 #include <fmt/format.h>
 
 #include "sim/base/core/units.hpp"
+#include "sim/inputs/cluster/topology_spec.hpp"
 #include "sim/output/picture/drawing_parts.hpp"
 #include "sim/output/picture/series_look.hpp"
 #include "sim/output/picture/style.hpp"
 #include "sim/output/report/phrases.hpp"
-#include "sim/output/view/topology_layout.hpp"
+#include "sim/output/view/pictures.hpp"
+#include "sim/output/view/topology_sketch.hpp"
+#include "sim/replay/training/link_usage.hpp"
 
 namespace allreplay {
 

@@ -1,12 +1,14 @@
-#include "sim/output/view/memory_picture.hpp"
-
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "sim/base/core/units.hpp"
 #include "sim/inputs/cluster/describe.hpp"
+#include "sim/output/picture/chart.hpp"
+#include "sim/output/view/pictures.hpp"
 #include "sim/replay/training/memory.hpp"
+#include "sim/studies/experiment/layouts.hpp"
+#include "sim/studies/experiment/recommend.hpp"
 
 namespace allreplay {
 
@@ -65,7 +67,7 @@ Chart chart_of(const TriedByName& tried, const Scenario& one, const std::string&
 
 }  // namespace
 
-Chart memory_chart(const std::vector<Advice>& ranking) {
+Drawing memory_picture(const std::vector<Advice>& ranking) {
   TriedByName tried;
   for (const Advice& advice : ranking) {
     const auto& [scenario, result, wall_s] = advice.tuned;
@@ -74,11 +76,11 @@ Chart memory_chart(const std::vector<Advice>& ranking) {
     tried.emplace_back(name_of(advice), std::move(points));
   }
   const auto& [scenario, result, wall_s] = ranking.front().tuned;
-  return chart_of(tried, scenario, scenario.profile->name, "setting that was tried",
-                  result.memory.parts.activations.has_value());
+  return draw(chart_of(tried, scenario, scenario.profile->name, "setting that was tried",
+                       result.memory.parts.activations.has_value()));
 }
 
-Chart memory_chart(const LayoutAdvice& advice, const LayoutSearch& search) {
+Drawing memory_picture(const LayoutAdvice& advice, const LayoutSearch& search) {
   TriedByName tried;
   for (const LayoutTrial& one : advice.ranking) {
     const auto& [scenario, result, wall_s] = one.outcome;
@@ -88,7 +90,8 @@ Chart memory_chart(const LayoutAdvice& advice, const LayoutSearch& search) {
     if (known == tried.end()) known = tried.insert(known, {name, {}});
     known->second.push_back({result.memory.peak, result.metrics.iteration_s, fits(scenario, result)});
   }
-  return chart_of(tried, advice.ranking.front().outcome.scenario, search.model.name, "layout that was simulated", true);
+  return draw(
+      chart_of(tried, advice.ranking.front().outcome.scenario, search.model.name, "layout that was simulated", true));
 }
 
 }  // namespace allreplay

@@ -1,5 +1,6 @@
 // Draws numbers as bars: in groups along x, a bar for each series.
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -69,6 +70,45 @@ Figure columns_figure(const PlotData& data) {
                       .end = number_text(data.y[row]),
                       .error = data.errors.empty() ? std::nullopt : data.errors[row],
                       .crossed = !data.rows[row]->fits};
+    });
+    add_panel(figure, title_of(data, panel), std::move(chart));
+  }
+  return figure;
+}
+
+Figure boxes_figure(const PlotData& data) {
+  const std::vector<PlotPanel> panels = panels_of(data);
+  const auto looks = looks_of(data, panels);
+  const auto of = [&](std::size_t row, const char* column) { return data.table.number(*data.rows[row], column); };
+  Figure figure = figure_of(data, panels.size(), "time over seeds, by " + data.options.axis_name(data.options.x));
+  for (const PlotPanel& panel : panels) {
+    double least = std::numeric_limits<double>::infinity(), most = 0;
+    for (const PlotSeries& series : panel.series)
+      for (const PlotPoint& point : series.points) {
+        least = std::min(least, of(point.row, "least_s"));
+        most = std::max(most, of(point.row, "most_s"));
+      }
+    const FittingUnit unit = unit_of_duration(most);
+    RowChart chart{.x = {.name = fmt::format("time ({})", unit.name), .from_zero = false}, .row_height = 16};
+    PlotLimits limits = data.options.y_limits;  // in seconds
+    for (std::optional<double>* end : {&limits.from, &limits.to})
+      if (*end) **end /= unit.size;
+    limit(chart.x, limits);
+    chart.x.spacing = spacing_of_y(data, false, Spacing::Linear, least);
+    chart.rows = rows_of(panel, [&](const std::string& series, std::size_t row) {
+      const auto shown = [&](const char* column) { return of(row, column) / unit.size; };
+      RowBox box{shown("least_s"),
+                 shown("p25_s"),
+                 shown("p50_s"),
+                 shown("p75_s"),
+                 shown("most_s"),
+                 bar_look(series_look(looks.at(series))),
+                 ""};
+      box.title = fmt::format("{}: median {}, quartiles {} and {}, extremes {} and {}", series,
+                              format_duration(of(row, "p50_s")), format_duration(of(row, "p25_s")),
+                              format_duration(of(row, "p75_s")), format_duration(of(row, "least_s")),
+                              format_duration(of(row, "most_s")));
+      return ChartRow{.box = box, .crossed = !data.rows[row]->fits};
     });
     add_panel(figure, title_of(data, panel), std::move(chart));
   }

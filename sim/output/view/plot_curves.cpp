@@ -48,9 +48,12 @@ class Curves {
         }
         if (!data_.errors.empty() && data_.errors[point.row])
           curve.errors.push_back({places.at(point.x), data_.errors[point.row]->low, data_.errors[point.row]->high});
+        if (!data_.bands.empty() && data_.bands[point.row])
+          curve.band.push_back({places.at(point.x), data_.bands[point.row]->low, data_.bands[point.row]->high});
         if (!data_.rows[point.row]->fits) curve.crossed.push_back(curve.points.back());
       }
-      std::stable_sort(curve.points.begin(), curve.points.end(), [](auto& a, auto& b) { return a.x < b.x; });
+      std::ranges::stable_sort(curve.points, {}, &Position::x);
+      std::ranges::stable_sort(curve.band, {}, &ErrorBar::x);
       chart.series.push_back(std::move(curve));
     }
     chart.y = axis_of(panel, kind, least, greatest, logarithmic);

@@ -104,7 +104,7 @@ void require_axes_of(PlotKind kind, const PlotOptions& options, const SourceLoca
     throw InputError(place, "only lines, speedup and efficiency have an axis of x", "no \"xlim\"");
   if (options.log.asked_x && options.log.x != Spacing::Linear)
     throw InputError(place, "only lines, speedup and efficiency have an axis of x", "no base of x");
-  if (kind == PlotKind::Dots) return;
+  if (kind == PlotKind::Dots || kind == PlotKind::Boxes) return;
   if (options.log.asked_y && options.log.y != Spacing::Linear)
     throw InputError(place, "bars begin at 0, which no logarithmic axis shows", "kind lines or dots, or no base of y");
   if (kind != PlotKind::Histogram && options.y_limits.from.value_or(0) != 0)
@@ -117,6 +117,8 @@ Figure figure_of_kind(const PlotData& data, PlotKind kind) {
       return bars_figure(data);
     case PlotKind::Columns:
       return columns_figure(data);
+    case PlotKind::Boxes:
+      return boxes_figure(data);
     case PlotKind::Dots:
       return dots_figure(data);
     case PlotKind::Histogram:

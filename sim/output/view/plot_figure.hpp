@@ -18,6 +18,7 @@ Figure curves_figure(const PlotData& data);
 Figure bars_figure(const PlotData& data);
 Figure columns_figure(const PlotData& data);
 Figure dots_figure(const PlotData& data);
+Figure boxes_figure(const PlotData& data);
 Figure histogram_figure(const PlotData& data);
 
 /// Returns an empty figure with what all kinds share: the width of `panels` panels, and notes on rows that do not fit

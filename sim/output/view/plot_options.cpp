@@ -1,5 +1,7 @@
 #include "sim/output/view/plot_options.hpp"
 
+#include <cmath>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -8,6 +10,7 @@
 #include "sim/base/core/units.hpp"
 #include "sim/output/view/strategy_looks.hpp"
 #include "sim/studies/results/column.hpp"
+#include "sim/studies/results/result_table.hpp"
 
 namespace allreplay {
 
@@ -92,6 +95,7 @@ constexpr std::string_view right_over = "the name of a column of numbers, or {\"
 constexpr std::string_view right_scale = "a number above 0: one unit, in the unit of the column";
 constexpr std::string_view right_labels = "{\"value\": \"the text to write instead\"}, or VALUE=TEXT";
 constexpr std::string_view right_error = "half the length of error bars; two columns: their lower and upper ends";
+constexpr std::string_view right_band = "as error, drawn as filled areas behind lines";
 constexpr std::string_view right_order = "values that come first among series, panels and places along x";
 constexpr std::string_view right_log = "true, false, or a base, 2 or 10; {\"x\": base, \"y\": base}, or x=BASE, y=BASE";
 constexpr std::string_view right_limits = "[from, to], or FROM:TO; either end may be left out";
@@ -133,9 +137,10 @@ void read_labels(PlotOptions& options, const Json& value) {
   for (const auto& [what, label] : value.members()) options.labels[what] = text_of(label, right_text);
 }
 
-void read_error(PlotOptions& options, const Json& value) {
-  options.error = columns_of(value);
-  if (options.error.size() > 2) value.fail("is " + value.dump(), right_error);
+std::vector<std::string> ends_of(const Json& value, std::string_view right) {
+  std::vector<std::string> ends = columns_of(value);
+  if (ends.size() > 2) value.fail("is " + value.dump(), right);
+  return ends;
 }
 
 void read_order(PlotOptions& options, const Json& value) {
@@ -176,7 +181,9 @@ void read_limits(PlotLimits& limits, const Json& value) {
   if (ends.size() != 2) value.fail("is " + value.dump(), right_limits);
   const auto number = [&](const std::string& text) -> std::optional<double> {
     if (text.empty()) return std::nullopt;
-    return parse_number(text, value.place());
+    const double end = parse_number(text, value.place()), size = std::abs(end);
+    if (size > most_drawn || (size > 0 && size < 1 / most_drawn)) value.fail("is " + value.dump(), right_limits);
+    return end;
   };
   limits = {number(ends[0]), number(ends[1])};
   if (limits.from && limits.to && *limits.from >= *limits.to)
@@ -230,7 +237,9 @@ constexpr PlotKey all_plot_keys[] = {
      [](auto& options, const Json& value) { options.x = text_of(value, "the name of a column"); }},
     {"y", column, "the name of a column of numbers",
      [](auto& options, const Json& value) { options.y = text_of(value, "the name of a column of numbers"); }},
-    {"error", columns, right_error, read_error},
+    {"error", columns, right_error,
+     [](auto& options, const Json& value) { options.error = ends_of(value, right_error); }},
+    {"band", columns, right_band, [](auto& options, const Json& value) { options.band = ends_of(value, right_band); }},
     {"over", column, right_over, read_over},
     {"unit", "UNIT", right_text, [](auto& options, const Json& value) { options.unit = text_of(value, right_text); }},
     {"scale", "N", right_scale, [](auto& options, const Json& value) { options.scale = positive(value, right_scale); }},
@@ -269,6 +278,10 @@ const std::vector<PlotKindRow>& plot_kinds() {
        {"iteration_s", "codec_s", "exposed_comm_s"}},
       {PlotKind::Columns, "columns", "any one number, written above its column", {}},
       {PlotKind::Dots, "dots", "any one number, a row per series and a dot per place", {}},
+      {PlotKind::Boxes,
+       "boxes",
+       "distribution over seeds: quartiles as a box, the median in it, a line to the extremes",
+       {"least_s", "p25_s", "p50_s", "p75_s", "most_s"}},
       {PlotKind::Histogram, "histogram", "how one number is distributed, with some rows marked", {}},
   };
   return kinds;
@@ -298,14 +311,19 @@ void read_plot_options(PlotOptions& options, const Json& object) {
     find_by_name(all_plot_keys, name, value.place(), "unknown key '{}'").read(options, value);
 }
 
+void read_plot_option(PlotOptions& options, const PlotKey& key, const std::string& value, const SourceLocation& place) {
+  const std::string text = JsonValue::accept(value) ? value : json_text(value);
+  key.read(options, Json::parse(text, fmt::format("{}: {}", place.file, place.path)));
+}
+
 void read_plot_option(PlotOptions& options, const std::string& key_and_value, const SourceLocation& place) {
   const std::size_t equals = key_and_value.find('=');
   if (equals == std::string::npos)
     throw InputError(place, fmt::format("'{}' has no value", key_and_value), "KEY=VALUE");
-  const std::string key = key_and_value.substr(0, equals), value = key_and_value.substr(equals + 1);
-  const std::string text = is_json(value) ? value : JsonValue(value).dump();
-  const std::string quoted = JsonValue(key).dump();
-  read_plot_options(options, Json::parse(fmt::format("{{{}: {}}}", quoted, text), place.file + ": " + place.path));
+  const std::string name = key_and_value.substr(0, equals);
+  const PlotKey& key = find_by_name(all_plot_keys, name, place, "unknown key '{}'");
+  read_plot_option(options, key, key_and_value.substr(equals + 1),
+                   {place.file, fmt::format("{} {}", place.path, name)});
 }
 
 }  // namespace allreplay

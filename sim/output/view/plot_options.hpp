@@ -15,7 +15,7 @@
 
 namespace allreplay {
 
-enum class PlotKind : std::uint8_t { Speedup, Efficiency, Lines, Bars, Columns, Dots, Histogram };
+enum class PlotKind : std::uint8_t { Speedup, Efficiency, Lines, Bars, Columns, Dots, Boxes, Histogram };
 
 struct PlotKindRow {
   PlotKind value;
@@ -64,6 +64,7 @@ struct PlotOptions {
   std::vector<std::string> series{"strategy"}, panels{"profile"};
   RowSelection where, mark;
   std::vector<std::string> error;  ///< a column: half the length of error bars; two: their ends
+  std::vector<std::string> band;   ///< the same, for filled areas behind lines
   std::vector<std::string> order;  ///< values that come first among panels, series and places along x
   std::map<std::string, std::string> labels;
   PlotLog log;
@@ -94,8 +95,11 @@ std::span<const PlotKey> plot_keys();
 /// Sets the options that the object has keys for. Throws InputError.
 void read_plot_options(PlotOptions& options, const Json& object);
 
-/// Sets one option from KEY=VALUE; VALUE is JSON or a bare text. In a text, commas separate the items of a list, and
-/// COLUMN=VALUE adds to a selection. Throws InputError.
+/// Sets one option; the value is JSON or a bare text. In a text, commas separate the items of a list, and COLUMN=VALUE
+/// adds to a selection. Throws InputError.
+void read_plot_option(PlotOptions& options, const PlotKey& key, const std::string& value, const SourceLocation& place);
+
+/// The same from KEY=VALUE.
 void read_plot_option(PlotOptions& options, const std::string& key_and_value, const SourceLocation& place);
 
 }  // namespace allreplay

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -72,10 +73,9 @@ void put_in_order(PlotData& data) {
   std::ranges::stable_sort(data.rows, {}, [&](const ResultLine* row) { return places.at(row); });
 }
 
-// Returns the ends of the row's error bar in the unit of the column; none if a cell is empty.
-std::optional<RowError> error_of(const PlotData& data, const ResultLine& row) {
+// Returns the ends of the row's error bar, or band, in the unit of the column; none if a cell is empty.
+std::optional<RowError> error_of(const PlotData& data, const std::vector<std::string>& columns, const ResultLine& row) {
   const ResultTable& table = data.table;
-  const std::vector<std::string>& columns = data.options.error;
   for (const std::string& column : columns)
     if (table.text(row, column).empty()) return std::nullopt;
   const double first = table.number(row, columns.front());
@@ -90,14 +90,19 @@ std::optional<RowError> error_of(const PlotData& data, const ResultLine& row) {
   return RowError{first, second};
 }
 
-// Rejects error bars where other columns than `y` are drawn, or a distribution.
+// Rejects error bars and bands where other columns than `y` are drawn, or a distribution.
 void require_error_bars(const PlotData& data, bool draws_y) {
-  if (data.options.error.empty()) return;
-  for (const std::string& column : data.options.error) data.table.place(column);
-  for (const PlotKind kind : data.options.kinds)
-    if (!draws_y || kind == PlotKind::Speedup || kind == PlotKind::Efficiency || kind == PlotKind::Histogram)
+  const auto& [error, band] = std::tie(data.options.error, data.options.band);
+  for (const auto& columns : {error, band})
+    for (const std::string& column : columns) data.table.place(column);
+  for (const PlotKind kind : data.options.kinds) {
+    if (!band.empty() && kind != PlotKind::Lines)
+      throw InputError({data.table.file, ""}, "only lines have bands", "kind lines, or no \"band\"");
+    if (!error.empty() &&
+        (!draws_y || kind == PlotKind::Speedup || kind == PlotKind::Efficiency || kind == PlotKind::Histogram))
       throw InputError({data.table.file, ""}, "only lines, columns and dots have error bars",
                        "kind lines, columns or dots, or no \"error\"");
+  }
 }
 
 // Sets `y` and the error bars of the rows, divided by "over" and "scale".
@@ -116,13 +121,18 @@ void divide(PlotData& data) {
       by = base->second;
     }
     const double value = table.number(*row, options.y) / by / (options.divides() ? 1 : options.scale);
-    if (!std::isfinite(value))
-      throw InputError(table.place_of(*row, options.y), "is divided by 0", "\"over\" with a value above 0");
+    if (!(value <= most_drawn))
+      throw InputError(table.place_of(*row, options.y), "is divided by 0, or too little",
+                       "\"over\" and \"scale\" with a value above 0");
     data.y.push_back(value);
-    if (options.error.empty()) continue;
-    data.errors.push_back(error_of(data, *row));
     const double divisor = by * (options.divides() ? 1 : options.scale);
-    if (auto& error = data.errors.back()) error = RowError{error->low / divisor, error->high / divisor};
+    const auto add = [&](std::vector<std::optional<RowError>>& errors, const std::vector<std::string>& columns) {
+      if (columns.empty()) return;
+      errors.push_back(error_of(data, columns, *row));
+      if (auto& error = errors.back()) error = RowError{error->low / divisor, error->high / divisor};
+    };
+    add(data.errors, options.error);
+    add(data.bands, options.band);
   }
 }
 
@@ -154,7 +164,8 @@ ResultTable plot_table(ResultTable table) {
 
 std::optional<double> as_number(const std::string& text) {
   try {
-    return parse_number(text, {});
+    const double number = parse_number(text, {});
+    return std::abs(number) <= most_drawn ? std::optional(number) : std::nullopt;
   } catch (const InputError&) {
     return std::nullopt;
   }
@@ -182,7 +193,7 @@ PlotData data_of(const ResultTable& table, const PlotOptions& options) {
   for (const RowSelection* selection : {&options.where, &options.mark, &options.over_rows})
     for (const auto& condition : *selection) table.place(condition.first);
 
-  PlotData data{table, options, {}, {}, {}};
+  PlotData data{table, options, {}, {}, {}, {}};
   for (const auto& [key, selection] : {std::pair("where", &options.where), {"mark", &options.mark}}) {
     data.rows.clear();
     for (const ResultLine& row : table.rows)
@@ -200,7 +211,10 @@ PlotData data_of(const ResultTable& table, const PlotOptions& options) {
   put_in_order(data);
   const auto is_empty = [&](const ResultLine* row) { return table.text(*row, options.y).empty(); };
   if (draws_y && !std::all_of(data.rows.begin(), data.rows.end(), is_empty))
-    std::erase_if(data.rows, is_empty);  // for example the MFU of a device without a known peak
+    std::erase_if(data.rows, is_empty);          // for example the MFU of a device without a known peak
+  if (options.kinds.front() == PlotKind::Boxes)  // one seed, or nothing random, has no quantiles
+    std::erase_if(data.rows, [&](const ResultLine* row) { return table.text(*row, "p50_s").empty(); });
+  if (data.rows.empty()) throw InputError({table.file, "p50_s"}, "is empty in all rows", "a sweep with \"seeds\"");
   for (const ResultLine* row : data.rows)
     for (const std::string& column : numbers) table.number(*row, column);
   if (std::find(options.kinds.begin(), options.kinds.end(), PlotKind::Efficiency) != options.kinds.end()) {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "sim/output/picture/row_chart.hpp"
-#include "sim/output/report/sweep_result.hpp"
 #include "sim/output/view/plot_options.hpp"
+#include "sim/studies/results/sweep_result.hpp"
 
 namespace allreplay {
 
@@ -28,6 +28,7 @@ struct PlotData {
   std::vector<double> y;                         ///< by row; empty if the kind draws other columns
   std::vector<RelativeEfficiency> efficiencies;  ///< by row; empty if no kind draws them
   std::vector<std::optional<RowError>> errors;   ///< by row, in the unit of `y`; empty if there are none
+  std::vector<std::optional<RowError>> bands;    ///< the same for bands
 };
 /// Throws InputError.
 PlotData data_of(const ResultTable& table, const PlotOptions& options);

@@ -61,28 +61,28 @@ class TimelineCanvas {
   double x(double seconds) const { return left_ + scale_ * seconds; }
 
   void add_row_name(double middle, const std::string& name);
+  void add_bars(const TimelineRow& row, double top, double height);
+  void add_labels(const TimelineRow& row, double top, double height);  ///< the captions of bars, where they fit
+  /// Draws the end of class c's iteration, and the beginning of its next one.
+  void add_next(std::size_t c, double top, double height);
   /// Draws a line through the points with an arrow head of size `head` at the last one.
   void add_arrow(const std::vector<Position>& points, const Look& line, double head, const Meaning& meaning);
 
   Drawing& drawing_;
   const DrawnIteration& timeline_;
   double left_, scale_;
-};
-
-/// Draws bars with their captions.
-class BarPainter : public TimelineCanvas {
- public:
-  explicit BarPainter(const TimelineCanvas& canvas) : TimelineCanvas(canvas) {}
-
- protected:
-  void add_bars(const TimelineRow& row, double top, double height);
-  void add_labels(const TimelineRow& row, double top, double height);
 
  private:
   std::size_t last_of_group(const TimelineRow& row, std::size_t first) const;
   void add_group(const TimelineRow& row, std::size_t first, std::size_t last, double top, double height);
   void add_label(const Bar& bar, const Box& box);
 };
+
+/// "20 ms, from 1 s to 1.02 s".
+std::string length_and_time(double from, double to);
+
+/// Look of a bar: with a white edge if it is large enough for one.
+Look edged(Look look, bool is_large);
 
 constexpr double timeline_page_width = 860;    ///< as wide as a column of text, so that pages show it unscaled
 constexpr double widest_timeline_page = 3000;  ///< for pipelines, whose passes show their micro-batch
@@ -95,7 +95,6 @@ extern const Look send_look;
 double scale_of_passes(const DrawnIteration& timeline);
 
 // Each draws its part from `top` down and returns the top of the next part.
-double add_timeline_heading(const TimelineCanvas& canvas, double top);
 double add_timeline_streams(const TimelineCanvas& canvas, double top);
 double add_timeline_ranks(const TimelineCanvas& canvas, double top);  ///< for pipelines, instead of streams
 double add_timeline_lanes(const TimelineCanvas& canvas, double top);

@@ -15,9 +15,9 @@ namespace {
 constexpr double lane_height = 20, lane_height_of_ranks = 14, most_lanes_height = 180;
 constexpr std::size_t most_arrows = 24, most_lanes_with_arrows = 4;
 
-class LanePainter : public BarPainter {
+class LanePainter : public TimelineCanvas {
  public:
-  explicit LanePainter(const TimelineCanvas& canvas) : BarPainter(canvas) {}
+  explicit LanePainter(const TimelineCanvas& canvas) : TimelineCanvas(canvas) {}
 
   double add(double top) {
     if (timeline_.rows.network.empty()) return top;

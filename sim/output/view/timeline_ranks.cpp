@@ -16,9 +16,9 @@ constexpr double room_for_arrows = 14;  // least pitch of ranks at which sends a
 constexpr double number_size = 8.5;     // font size of micro-batches' numbers, small because many stand side by side
 
 // Draws a row per rank: passes with the number of their micro-batch, and sends as arrows between the rows.
-class RankPainter : public BarPainter {
+class RankPainter : public TimelineCanvas {
  public:
-  explicit RankPainter(const TimelineCanvas& canvas) : BarPainter(canvas) {
+  explicit RankPainter(const TimelineCanvas& canvas) : TimelineCanvas(canvas) {
     const auto& stages = timeline_.outcome.result.parallel->stages;
     std::size_t chunks = 1;
     for (const StageResult& stage : stages) chunks = std::max(chunks, stage.chunks.size());
@@ -43,11 +43,9 @@ class RankPainter : public BarPainter {
 
   void add_idle(std::size_t rank) {
     for (const Interval& wait : timeline_.waits(rank))
-      drawing_.add(Rectangle{
-          {x(wait.from), top_of(rank), x(wait.to) - x(wait.from), height()},
-          look_of_idle(),
-          {"waiting", fmt::format("rank {} waits {}, from {} to {}", rank, format_duration(wait.to - wait.from),
-                                  format_duration(wait.from), format_duration(wait.to))}});
+      drawing_.add(Rectangle{{x(wait.from), top_of(rank), x(wait.to) - x(wait.from), height()},
+                             look_of_idle(),
+                             {"waiting", fmt::format("rank {} waits {}", rank, length_and_time(wait.from, wait.to))}});
   }
 
   void add_sends() {
@@ -58,9 +56,8 @@ class RankPainter : public BarPainter {
         const double from = top_of(row.from) + (down ? height() : 0), to = top_of(row.to) + (down ? 0 : height());
         const double start = timeline_.at(bar.start), end = timeline_.at(bar.end);
         const std::string says =
-            fmt::format("send from rank {} to {} (micro-batch {}): {}, from {} to {}", row.from, row.to,
-                        bar.micro_batch + timeline_.rows.first_micro_batch, format_duration(end - start),
-                        format_duration(start), format_duration(end));
+            fmt::format("send from rank {} to {} (micro-batch {}): {}", row.from, row.to,
+                        bar.micro_batch + timeline_.rows.first_micro_batch, length_and_time(start, end));
         add_arrow({{x(start), from}, {x(end), to}}, send_look, 3.5, {"send", says});
       }
   }
@@ -76,27 +73,17 @@ class RankPainter : public BarPainter {
       const double in_pair = bar.activity == Activity::Forward ? 0 : height() / 2;
       add_pass(bar, top_of(rank) + (bar.in_pair ? in_pair : shrink_ * lower_ * static_cast<double>(before)));
     }
-    const double end = x(timeline_.ends[rank]);
-    drawing_.add(Rectangle{
-        {end, top_of(rank), next_iteration_width, height()}, next_iteration_look, {"next", "the next iteration"}});
-    drawing_.add(Path{.points = {{end, top_of(rank) - 2}, {end, top_of(rank) + height() + 2}},
-                      .look = {.line = style::ink, .width = 1.2}});
+    add_next(rank, top_of(rank), height());
   }
 
   void add_pass(const Bar& bar, double top) {
     const double start = timeline_.at(bar.start), end = timeline_.at(bar.end);
     const Box box{x(start), top, x(end) - x(start), bar.in_pair ? height() / 2 : shrink_ * pass_height};
     const std::string what = title_of(bar.activity);
-    Look look = look_of(bar.activity);
-    if (box.width > 3) {
-      look.line = colour(0xFFFFFF);
-      look.width = 0.7;
-    }
-    drawing_.add(
-        Rectangle{box,
-                  look,
-                  {what, fmt::format("{}{}: {}, from {} to {}", what, is_pass(bar.activity) ? " " + bar.name : "",
-                                     format_duration(end - start), format_duration(start), format_duration(end))}});
+    drawing_.add(Rectangle{box,
+                           edged(look_of(bar.activity), box.width > 3),
+                           {what, fmt::format("{}{}: {}", what, is_pass(bar.activity) ? " " + bar.name : "",
+                                              length_and_time(start, end))}});
     const std::string number = std::to_string(bar.micro_batch + timeline_.rows.first_micro_batch);
     const double size = bar.in_pair ? std::min(number_size, box.height - 1) : number_size;
     const double room = bar.in_pair ? 7.5 : number_size + 2;

@@ -12,9 +12,9 @@ namespace {
 
 constexpr double compute_height = 26, codec_height = 14;
 
-class StreamPainter : public BarPainter {
+class StreamPainter : public TimelineCanvas {
  public:
-  explicit StreamPainter(const TimelineCanvas& canvas) : BarPainter(canvas) {}
+  explicit StreamPainter(const TimelineCanvas& canvas) : TimelineCanvas(canvas) {}
 
   double add(double top) {
     const std::vector<std::size_t> shown = timeline_.shown();
@@ -55,11 +55,7 @@ class StreamPainter : public BarPainter {
     for (const Interval& wait : timeline_.waits(c)) add_wait(wait, bars);
     add_bars(row, bars, compute_height);
     add_labels(row, bars, compute_height);
-    const double end = x(timeline_.ends[c]);
-    drawing_.add(Rectangle{
-        {end, bars, next_iteration_width, compute_height}, next_iteration_look, {"next", "the next iteration"}});
-    drawing_.add(Path{.points = {{end, bars - 2}, {end, bars + compute_height + 2}},
-                      .look = {.line = style::ink, .width = 1.2}});
+    add_next(c, bars, compute_height);
     return bars + compute_height + 4;
   }
 

@@ -1,9 +1,9 @@
-#include "sim/output/view/topology_layout.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <utility>
+
+#include "sim/output/view/topology_sketch.hpp"
 
 namespace allreplay {
 

@@ -1,5 +1,3 @@
-#include "sim/output/view/trace_events.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -12,6 +10,7 @@
 #include "sim/base/core/json_value.hpp"
 #include "sim/output/view/activity_looks.hpp"
 #include "sim/output/view/timeline_rows.hpp"
+#include "sim/output/view/traces.hpp"
 
 namespace allreplay {
 
@@ -20,11 +19,11 @@ namespace {
 // A name and its value in JSON.
 using Field = std::pair<const char*, std::string>;
 
-std::string json(const std::string& text) { return JsonValue(text).dump(); }
+std::string json(const std::string& text) { return json_text(text); }
 
 template <class Number>
 std::string json(Number number) {
-  return JsonValue(number).dump();
+  return json_text(number);
 }
 
 std::string object(const std::vector<Field>& fields) {
@@ -93,7 +92,7 @@ class Writer {
     return fmt::format(
         "{{\"schemaVersion\":1,\"displayTimeUnit\":\"ms\",\"distributedInfo\":{},\"otherData\":{},"
         "\"traceEvents\":[\n{}\n]}}\n",
-        of_job.dump(), other_data().dump(), fmt::join(events_, ",\n"));
+        json_text(of_job), json_text(other_data()), fmt::join(events_, ",\n"));
   }
 
  private:

@@ -1,5 +1,3 @@
-#include "sim/output/view/validation_picture.hpp"
-
 #include <algorithm>
 #include <cmath>
 
@@ -8,6 +6,8 @@
 #include "sim/output/picture/chart.hpp"
 #include "sim/output/report/phrases.hpp"
 #include "sim/output/report/table.hpp"
+#include "sim/output/view/pictures.hpp"
+#include "sim/studies/calibration/validation.hpp"
 
 namespace allreplay {
 

@@ -1,13 +1,13 @@
-#include "sim/output/view/what_if_picture.hpp"
-
 #include <algorithm>
 
 #include <fmt/format.h>
 
+#include "sim/output/picture/row_chart.hpp"
 #include "sim/output/picture/style.hpp"
 #include "sim/output/report/phrases.hpp"
 #include "sim/output/report/report.hpp"
 #include "sim/output/report/what_if_report.hpp"
+#include "sim/output/view/pictures.hpp"
 
 namespace allreplay {
 
@@ -28,7 +28,7 @@ Look look_of_gain(bool more, bool fits) {
 
 }  // namespace
 
-RowChart what_if_chart(const WhatIf& answer) {
+Drawing what_if_picture(const WhatIf& answer) {
   const auto& [scenario, result, wall_s] = answer.base.outcome;
   std::string note = caveat_with_source(scenario.profile);
   if (!note.empty()) note.back() = '.';  // replaces the newline
@@ -56,7 +56,7 @@ RowChart what_if_chart(const WhatIf& answer) {
     chart.rows.push_back(
         {.name = name, .parts = {{kind, percent, look_of_gain(more, does_fit)}}, .end = gain_text(percent / 100)});
   }
-  return chart;
+  return draw(chart);
 }
 
 }  // namespace allreplay

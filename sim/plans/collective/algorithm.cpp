@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -138,6 +139,15 @@ Rank power_of_two(std::string_view name, std::int64_t workers, const SourceLocat
 
 using Options = CollectiveOptions;
 
+// Rounds that depend only on the number of ranks, and perhaps the operation.
+template <auto rounds>
+Rounds of_ranks(std::int64_t n, const Options&, CollectiveOp op, const SourceLocation&) {
+  if constexpr (std::is_invocable_v<decltype(rounds), Rank>)
+    return rounds(static_cast<Rank>(n));
+  else
+    return rounds(static_cast<Rank>(n), op);
+}
+
 Rounds ring_messages(std::int64_t n, const Options& options, CollectiveOp op, const SourceLocation&) {
   if (!options.in_nodes.empty())
     return node_ring_rounds(options.in_nodes, static_cast<std::uint32_t>(options.rails), op);
@@ -166,10 +176,6 @@ Rounds doubling_messages(std::int64_t n, const Options&, CollectiveOp, const Sou
   return recursive_doubling_rounds(power_of_two("recursive-doubling", n, place));
 }
 
-Rounds binomial_messages(std::int64_t n, const Options&, CollectiveOp op, const SourceLocation&) {
-  return binomial_rounds(static_cast<Rank>(n), op);
-}
-
 Rounds server_messages(std::int64_t n, const Options& options, CollectiveOp op, const SourceLocation& place) {
   if (options.servers > n)
     throw InputError(place, fmt::format("{} servers do not fit on {} workers", options.servers, n),
@@ -195,22 +201,10 @@ Rounds broadcast_messages(std::int64_t n, const Options&, CollectiveOp, const So
   return binomial_rounds(static_cast<Rank>(n), CollectiveOp::AllGather);
 }
 
-Rounds gather_messages(std::int64_t n, const Options&, CollectiveOp, const SourceLocation&) {
-  return all_gather_rounds(static_cast<Rank>(n));
-}
-
 Rounds gtopk_messages(std::int64_t n, const Options&, CollectiveOp op, const SourceLocation& place) {
   Rounds rounds = binomial_rounds(power_of_two("gtopk-tree", n, place), op);
   rounds.reduction_costs = false;
   return rounds;
-}
-
-Rounds pat_messages(std::int64_t n, const Options&, CollectiveOp op, const SourceLocation&) {
-  return pat_rounds(static_cast<Rank>(n), op);
-}
-
-Rounds all_to_all_messages(std::int64_t n, const Options&, CollectiveOp, const SourceLocation&) {
-  return all_to_all_rounds(static_cast<Rank>(n));
 }
 
 Rounds chain_messages(std::int64_t n, const Options& options, CollectiveOp, const SourceLocation& place) {
@@ -222,8 +216,10 @@ Rounds in_network_messages(std::int64_t n, const Options& options, CollectiveOp,
   return in_network_rounds(static_cast<Rank>(n), options.hosts, options.rails);
 }
 
+}  // namespace
+
 // Created on first use, since the rows hold std::function objects.
-std::span<const Algorithm> table() {
+std::span<const Algorithm> algorithms() {
   static const Algorithm all[] = {
       {"ring", "2(N-1) rounds around a ring, a slice of 1/N each", "2(N−1)α", "2(N−1)/N·β + (N−1)/N·γ", "any", "", "",
        ring, ring_on_nodes, CollectiveOp::AllReduce, ring_messages, Halves::Scattered, false, false, false, "chain"},
@@ -236,8 +232,8 @@ std::span<const Algorithm> table() {
       {"recursive-doubling", "log N exchanges of everything", "α log N", "(β + γ) log N", "power of 2", "", "",
        recursive_doubling, recursive_doubling_on_nodes, CollectiveOp::AllReduce, doubling_messages, Halves::None},
       {"binary-tree", "reduce up and broadcast down one binomial tree", "2α log N", "(2β + γ) log N", "any", "", "",
-       binary_tree, binary_tree_on_nodes, CollectiveOp::AllReduce, binomial_messages, Halves::Rooted, false, false,
-       false, "broadcast"},
+       binary_tree, binary_tree_on_nodes, CollectiveOp::AllReduce, of_ranks<binomial_rounds>, Halves::Rooted, false,
+       false, false, "broadcast"},
       {"parameter-server", "push to and pull from a server on every worker (or on `servers`)", "2α",
        "2(N−1)/S·β + (N−1)/S·γ with S servers (N by default)", "any, S ≤ N", "servers", "servers", parameter_server,
        parameter_server_on_nodes, CollectiveOp::AllReduce, server_messages, Halves::Scattered, true},
@@ -247,10 +243,11 @@ std::span<const Algorithm> table() {
       {"bml", "a thread per level of a BCube: aggregation, then broadcast", "2kα on BCube(n,k)",
        "2(N−1)/(kN)·β + (N−1)/N·γ", "nᵏ", "", "", bml, nullptr, CollectiveOp::AllReduce, bml_messages},
       {"all-gather", "log N exchanges of all payloads held so far", "α log N", "(N−1)β, M being one worker's payload",
-       "any", "", "", all_gather, all_gather_on_nodes, CollectiveOp::AllGather, gather_messages, Halves::None},
+       "any", "", "", all_gather, all_gather_on_nodes, CollectiveOp::AllGather, of_ranks<all_gather_rounds>,
+       Halves::None},
       {"topk-allgather", "Top-k: an all-gather of every worker's values and indices", "α log N",
        "(N−1)β for the same M", "any", "", "", all_gather, all_gather_on_nodes, CollectiveOp::AllGather,
-       gather_messages, Halves::None},
+       of_ranks<all_gather_rounds>, Halves::None},
       {"gtopk-tree", "gTop-k: selections merged up a binomial tree, and broadcast", "2α log N",
        "2β log N for the same M", "power of 2", "", "", gtopk_tree, binary_tree_on_nodes, CollectiveOp::Selection,
        gtopk_messages, Halves::Rooted},
@@ -262,25 +259,25 @@ std::span<const Algorithm> table() {
       {"broadcast", "down a binomial tree from rank 0", "α log N", "β log N", "any", "", "", broadcast,
        broadcast_on_nodes, CollectiveOp::Broadcast, broadcast_messages, Halves::None},
       {"pat", "all-gather with the farthest first, after the same steps reversed as reduce-scatter", "2⌈log N⌉α",
-       "2(N−1)/N·β + (N−1)/N·γ", "any", "", "", pat, nullptr, CollectiveOp::AllReduce, pat_messages},
+       "2(N−1)/N·β + (N−1)/N·γ", "any", "", "", pat, nullptr, CollectiveOp::AllReduce, of_ranks<pat_rounds>},
       {"in-network", "switches sum on the way up and copy on the way down (SHARP)", "α", "β", "any", "", "", in_network,
        in_network_on_nodes, CollectiveOp::AllReduce, in_network_messages, Halves::None, false, true, false, "", true},
       {"all-to-all", "each rank sends every other its part, simultaneously", "α", "(N−1)/N·β", "any", "", "",
-       all_to_all, all_to_all_on_nodes, CollectiveOp::AllToAll, all_to_all_messages, Halves::None},
+       all_to_all, all_to_all_on_nodes, CollectiveOp::AllToAll, of_ranks<all_to_all_rounds>, Halves::None},
       {"chain", "from rank to rank, in chunks", "(N−1)α", "(N+C−2)/C·β with C `chunks`", "any", "chunks", "chunks",
        chain, chain_on_nodes, CollectiveOp::Broadcast, chain_messages, Halves::None},
   };
   return all;
 }
 
+namespace {
+
 // NCCL does not tune its all-to-all, which is sent as `direct`.
 constexpr std::string_view nccl = "nccl", direct = "all-to-all";
 
-const Algorithm* row(std::string_view name) { return row_named(table(), name); }
+const Algorithm* row(std::string_view name) { return row_named(algorithms(), name); }
 
 }  // namespace
-
-std::span<const Algorithm> algorithms() { return table(); }
 
 bool is_whole(const Algorithm& algorithm, CollectiveOp op) {
   return op == CollectiveOp::AllReduce || op == algorithm.operation;
@@ -329,7 +326,7 @@ Rounds rounds_of(const Algorithm& algorithm, std::int64_t workers, const Collect
 }
 
 const Algorithm& find_algorithm(std::string_view name, const SourceLocation& place) {
-  return find_by_name(table(), name, place, "unknown collective '{}'");
+  return find_by_name(algorithms(), name, place, "unknown collective '{}'");
 }
 
 }  // namespace allreplay

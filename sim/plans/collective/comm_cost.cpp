@@ -98,8 +98,6 @@ LinkCosts links_of_servers(const Network& network, LinkCosts own) {
   return {network.server->alpha.value_or(own.alpha), network.server->beta.value_or(own.beta), own.gamma};
 }
 
-namespace {
-
 LinkCosts links_of(const Network& network, std::int64_t workers, const CollectiveOptions& options) {
   if (network.measured) return link_costs(*network.measured, options, network.measured->place / "gamma");
   if (network.topology && !network.beta) {
@@ -108,6 +106,8 @@ LinkCosts links_of(const Network& network, std::int64_t workers, const Collectiv
   }
   return {start_up_between(network), network.beta.value_or(0), network.gamma};
 }
+
+namespace {
 
 // The cost from a measured table: all of it, or half for one half of the collective.
 CommCost part_of(std::vector<CostPoint> table, bool whole) {

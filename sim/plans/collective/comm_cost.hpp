@@ -81,6 +81,9 @@ struct LinkCosts {
 /// The costs of pushes and pulls between hosts: those that the network states for servers, else `own`.
 LinkCosts links_of_servers(const Network& network, LinkCosts own);
 
+/// The costs of the network's messages, those of a topology's links included.
+LinkCosts links_of(const Network& network, std::int64_t workers, const CollectiveOptions& options);
+
 /// Derives α and β from a measured a and b by the coefficients of its collective: α = a/c_α, β = (b − c_γ·γ)/c_β
 /// (docs/models.md, "Measured constants"). Throws InputError at `place_of_gamma` if c_γ·γ exceeds b.
 LinkCosts link_costs(const MeasuredCost& measured, const CollectiveOptions& options,

@@ -22,15 +22,11 @@ constexpr MscclStepKind step_kinds[] = {
     {"rrs", true, true, false, true},   {"rrc", true, true, true, false}, {"rrcs", true, true, true, true},
     {"cpy", false, false, true, false}, {"re", false, true, true, false}, {"nop", false, false, false, false}};
 
-struct MscclCollective {
-  std::string_view name;
-  CollectiveOp operation;
-};
-constexpr MscclCollective msccl_collectives[] = {{"allreduce", CollectiveOp::AllReduce},
-                                                 {"allgather", CollectiveOp::AllGather},
-                                                 {"reduce_scatter", CollectiveOp::ReduceScatter},
-                                                 {"alltoall", CollectiveOp::AllToAll},
-                                                 {"broadcast", CollectiveOp::Broadcast}};
+constexpr Word<CollectiveOp> msccl_collectives[] = {{CollectiveOp::AllReduce, "allreduce"},
+                                                    {CollectiveOp::AllGather, "allgather"},
+                                                    {CollectiveOp::ReduceScatter, "reduce_scatter"},
+                                                    {CollectiveOp::AllToAll, "alltoall"},
+                                                    {CollectiveOp::Broadcast, "broadcast"}};
 
 constexpr std::int64_t most_blocks = 1024, most_scratch = 1 << 20;
 
@@ -51,8 +47,7 @@ class XmlReader {
     MscclProgram program{.place = {file_, ""}};
     program.name = as_name(text(root, "name"));
     program.operation =
-        choose_by_name(msccl_collectives, text(root, "coll"), place(root), "no rounds can be read of coll '{}'")
-            .operation;
+        choose_by_name(msccl_collectives, text(root, "coll"), place(root), "no rounds can be read of coll '{}'").value;
     program.ranks = static_cast<Rank>(number(root, "ngpus", 2, most_file_ranks));
     program.chunks = number(root, "nchunksperloop", 1, most_file_chunks);
     program.in_place = root.attribute("inplace").empty() || number(root, "inplace", 0, 1) == 1;

@@ -4,31 +4,13 @@
 
 #include <fmt/format.h>
 
-#include "sim/inputs/cluster/make_topology.hpp"
 #include "sim/plans/collective/nccl.hpp"
+#include "sim/plans/collective/network_change.hpp"
 #include "sim/plans/collective/two_level.hpp"
 
 namespace allreplay {
 
 namespace {
-
-std::int64_t workers_of_node(const Network& network) {
-  if (network.node) return network.node->workers;
-  return network.topology ? network.topology->gpus_per_host : 1;
-}
-
-LinkCosts message_costs(const Network& network, std::int64_t workers, const CollectiveOptions& options) {
-  if (network.measured) return link_costs(*network.measured, options, network.measured->place / "gamma");
-  if (!network.table.empty() || !network.tables.empty())
-    throw InputError(network.place, "gives the cost of whole collectives, but not of a send between two ranks",
-                     "add \"p2p\": {\"alpha\": …, \"bandwidth\": …}");
-  const double alpha = start_up_between(network);
-  if (network.topology && !network.beta) {
-    const RouteBound bound = consecutive_route_bound(*make_topology(*network.topology, workers), workers);
-    return {alpha + bound.latency, 1 / bound.bandwidth, network.gamma};
-  }
-  return {alpha, network.beta.value_or(0), network.gamma};
-}
 
 constexpr std::string_view uneven_remedy = "; or --fidelity fluid --collective ring, which follow each link";
 
@@ -37,7 +19,10 @@ constexpr std::string_view uneven_remedy = "; or --fidelity fluid --collective r
 LinkCosts send_costs(const Network& network, std::int64_t from, std::int64_t to, std::int64_t rank_workers,
                      std::int64_t workers, const CollectiveOptions& options) {
   if (network.p2p) return {network.p2p->alpha, network.p2p->beta, network.gamma};
-  LinkCosts costs = message_costs(network, workers, options);
+  if (!network.measured && (!network.table.empty() || !network.tables.empty()))
+    throw InputError(network.place, "gives the cost of whole collectives, but not of a send between two ranks",
+                     "add \"p2p\": {\"alpha\": …, \"bandwidth\": …}");
+  LinkCosts costs = links_of(network, workers, options);
   if (!network.node || network.measured) return costs;
   const NodeLevel& node = *network.node;
   std::int64_t most = 0, current = -1, senders = 0;  // the most senders to other nodes that a node has
@@ -67,7 +52,7 @@ CommCost tied_cost(const Algorithm& algorithm, const LinkCosts& send, const Coll
 
 void require_even(const Network& network, const Group& group, std::int64_t rank_workers, std::int64_t workers,
                   const SourceLocation& place) {
-  const std::int64_t node = workers_of_node(network);
+  const std::int64_t node = node_workers_of(network);
   if (node == 1 || workers <= node) return;
   if (rank_workers % node != 0 && node % rank_workers != 0)
     throw InputError(place, fmt::format("{} workers of a pipeline rank do not fit nodes of {}", rank_workers, node),

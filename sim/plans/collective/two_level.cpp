@@ -63,11 +63,6 @@ NodeLayout layout_of(std::int64_t workers, std::int64_t node_workers) {
   return {workers, nodes, per_node, workers - (nodes - 1) * per_node};
 }
 
-NodeLayout layout_of(const Group& whole, std::int64_t node_workers, const SourceLocation& place) {
-  if (whole.ranks == 1 || whole.repeats == 1) return layout_of(whole.ranks, node_workers);
-  return layout_on(whole.workers(), whole.ranks, whole.stride, node_workers, place);
-}
-
 std::int64_t hierarchy_groups(std::int64_t ranks, std::int64_t stride, std::int64_t together) {
   const std::int64_t size = together / stride;
   return size > 1 && ranks % size == 0 ? ranks / size : 1;
@@ -88,17 +83,18 @@ std::vector<std::vector<NodeShare>> groups_by_node(std::int64_t workers, std::in
   return groups;
 }
 
-NodeLayout layout_on(std::int64_t workers, std::int64_t ranks, std::int64_t stride, std::int64_t node_workers,
-                     const SourceLocation& place) {
+NodeLayout layout_of(const Group& whole, std::int64_t node_workers, const SourceLocation& place) {
+  if (whole.ranks == 1 || whole.repeats == 1) return layout_of(whole.ranks, node_workers);
+  const std::int64_t workers = whole.workers();
   if (workers > node_workers && workers % node_workers != 0)
     throw InputError(place,
                      fmt::format("{} workers do not fill nodes of {}: shard groups inside nodes cannot be priced",
                                  workers, node_workers),
                      fmt::format("a multiple of {}", node_workers));
-  NodeLayout layout{ranks, 1, 1, 1, 1};
+  NodeLayout layout{whole.ranks, 1, 1, 1, 1};
   // By node: the groups that cross it share its ports.
   std::map<std::int64_t, std::int64_t> crossing;
-  for (const std::vector<NodeShare>& group : groups_by_node(workers, ranks, stride, node_workers)) {
+  for (const std::vector<NodeShare>& group : groups_by_node(workers, whole.ranks, whole.stride, node_workers)) {
     layout.nodes = std::max(layout.nodes, static_cast<std::int64_t>(group.size()));
     for (const NodeShare& share : group) {
       layout.per_node = std::max(layout.per_node, share.ranks);

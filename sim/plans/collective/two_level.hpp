@@ -40,12 +40,9 @@ struct NodeShare {
 std::vector<std::vector<NodeShare>> groups_by_node(std::int64_t workers, std::int64_t ranks, std::int64_t stride,
                                                    std::int64_t node_workers);
 
-/// The layout of such groups: the most nodes, ranks per node and simultaneous groups per node of any of them. Throws
-/// InputError at `place` if there are several nodes and the last is not full.
-NodeLayout layout_on(std::int64_t workers, std::int64_t ranks, std::int64_t stride, std::int64_t node_workers,
-                     const SourceLocation& place);
-
-/// The layout of a family's groups. REQUIRES: no value of `whole` is open.
+/// The layout of a family's groups: the most nodes, ranks per node and simultaneous groups per node of any of them.
+/// Throws InputError at `place` if there are several nodes and the last is not full. REQUIRES: no value of `whole` is
+/// open.
 NodeLayout layout_of(const Group& whole, std::int64_t node_workers, const SourceLocation& place);
 
 /// α (s) and β (s/B) of messages inside a node and outside; β outside is that of one of a node's `rails` ports.

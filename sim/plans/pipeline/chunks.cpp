@@ -7,7 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "sim/base/core/text.hpp"
-#include "sim/plans/schedule/fsdp.hpp"
+#include "sim/plans/schedule/units.hpp"
 
 namespace allreplay {
 

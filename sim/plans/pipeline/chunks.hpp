@@ -7,16 +7,12 @@
 #include <vector>
 
 #include "sim/base/core/error.hpp"
-#include "sim/inputs/workload/profile.hpp"
+#include "sim/plans/schedule/plan.hpp"
 
 namespace allreplay {
 
-/// Layers first … last, both included: a stage in PyTorch, a virtual stage in Megatron.
-struct Chunk {
-  LayerId first = 0, last = 0;
-  std::uint32_t layers() const { return last - first + 1; }
-  bool operator==(const Chunk&) const = default;
-};
+/// A stage in PyTorch, a virtual stage in Megatron.
+using Chunk = Unit;
 
 /// The rule for placing the cuts.
 struct StageCut {

@@ -35,10 +35,10 @@ std::vector<std::uint32_t> Pipeline::chunks_of(std::uint32_t rank) const {
   return own;
 }
 
-std::uint32_t rank_of_layer(const Pipeline& pipeline, LayerId layer) {
+std::uint32_t Pipeline::chunk_of(LayerId layer) const {
   std::uint32_t chunk = 0;
-  while (pipeline.chunks[chunk].last < layer) ++chunk;
-  return pipeline.index.rank_of[chunk];
+  while (chunks[chunk].last < layer) ++chunk;
+  return chunk;
 }
 
 std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs_of(const Pipeline& pipeline, const Profile& profile) {
@@ -51,8 +51,8 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs_of(const Pipeline& pi
   for (std::uint32_t chunk = 0; chunk + 1 < pipeline.index.chunks(); ++chunk)
     add(pipeline.index.rank_of[chunk], pipeline.index.rank_of[chunk + 1]);
   if (profile.tied)
-    add(rank_of_layer(pipeline, profile.tensors[profile.tied->first].layer),
-        rank_of_layer(pipeline, profile.tensors[profile.tied->second].layer));
+    add(pipeline.rank_of(profile.tensors[profile.tied->first].layer),
+        pipeline.rank_of(profile.tensors[profile.tied->second].layer));
   return {pairs.begin(), pairs.end()};
 }
 
@@ -81,7 +81,7 @@ ActionRows rows_of(const ParallelOptions& parallel, std::int64_t micro_batches, 
   const ScheduleRow& schedule = find_by_name(schedules(), parallel.schedule, places.schedule, "unknown schedule '{}'");
   return make_rows(schedule,
                    {parallel.pp, parallel.chunks.value_or(schedule.chunks), micro_batches, parallel.microbatch_group,
-                    parallel.ep_overlap, places.schedule, places.chunks, places.micro_batches, places.group});
+                    parallel.ep_overlap, places.chunks, places.micro_batches, places.group});
 }
 
 }  // namespace

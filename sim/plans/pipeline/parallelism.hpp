@@ -87,12 +87,12 @@ struct Pipeline {
 
   std::int64_t ranks() const { return degrees.pp; }
   std::vector<std::uint32_t> chunks_of(std::uint32_t rank) const;  ///< ascending
+  std::uint32_t chunk_of(LayerId layer) const;
+  std::uint32_t rank_of(LayerId layer) const { return index.rank_of[chunk_of(layer)]; }
 };
 
 /// Returns the ordered pairs (sender, receiver) of ranks between which activations, gradients or tied tensors travel.
 std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs_of(const Pipeline& pipeline, const Profile& profile);
-
-std::uint32_t rank_of_layer(const Pipeline& pipeline, LayerId layer);
 
 /// Returns by chunk the bytes that travel to the next chunk for one micro-batch, and back as the gradient; 0 for the
 /// last chunk. Throws InputError if a chunk ends in a layer without output_bytes and p2p_bytes is not given.

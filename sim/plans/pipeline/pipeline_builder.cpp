@@ -212,7 +212,7 @@ void PipelineBuilder::await_ends(bool update_at_start) {
 
 void PipelineBuilder::add_tied() {
   if (!profile_.tied) return;
-  const auto rank_of = [&](TensorId tensor) { return rank_of_layer(pipeline_, profile_.tensors[tensor].layer); };
+  const auto rank_of = [&](TensorId tensor) { return pipeline_.rank_of(profile_.tensors[tensor].layer); };
   const std::uint32_t one = rank_of(profile_.tied->first), other = rank_of(profile_.tied->second);
   if (one == other) return;
   const std::uint32_t tied = add({.op = CollectiveOp::AllReduce,

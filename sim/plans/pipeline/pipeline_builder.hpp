@@ -28,6 +28,12 @@ class PipelineBuilder {
   bool has_expert_groups() const { return options_.sharding.has_expert_groups(); }
   /// Returns the group that reduces and gathers the rank's block.
   std::uint32_t group_of(std::uint32_t rank, std::uint32_t block) const;
+  bool is_expert(const RankProgram& rank, std::uint32_t block) const {
+    return group_of(rank.rank(), block) != rank.rank();
+  }
+  std::uint32_t reduce_lane(const RankProgram& rank, std::uint32_t block) const {
+    return (is_expert(rank, block) ? expert_lanes_ : reduce_lanes_)[rank.rank()];
+  }
   /// Adds a reduction among the workers that sum the block's gradients. Group and bytes follow from its block.
   std::uint32_t add_reduction(std::uint32_t rank, Transfer one);
   std::uint32_t add_gather(const RankProgram& rank, std::uint32_t block, std::uint32_t lane);
@@ -54,7 +60,7 @@ class PipelineBuilder {
   Barrier barrier_;
   Plan plan_;
   std::vector<RankProgram> ranks_;
-  std::vector<std::uint32_t> gather_lanes_, reduce_lanes_;  // by rank
+  std::vector<std::uint32_t> gather_lanes_, reduce_lanes_, expert_lanes_;  // by rank
 
  private:
   bool joins_actions() const;

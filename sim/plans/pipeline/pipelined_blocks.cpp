@@ -82,7 +82,7 @@ class PipelinedBlocks : PipelineBuilder {
         const LayerId layer = first_layer(plan_.blocks[index], profile_);
         Transfer one{.op = shards ? CollectiveOp::ReduceScatter : CollectiveOp::AllReduce,
                      .payload = {Payload::Kind::Gradients, index},
-                     .lane = lane_of(rank, index),
+                     .lane = reduce_lane(rank, index),
                      .priority = priority_of(pass, index, own),
                      .micro_batch = pass.micro_batch};
         if (own.queueing.tick > Time(0))
@@ -97,11 +97,6 @@ class PipelinedBlocks : PipelineBuilder {
         gate(transfer(reduced), rank.point(update ? *update : first_pass_of(rank, pass.chunk, layer)), true);
       }
     }
-  }
-
-  std::uint32_t lane_of(const RankProgram& rank, std::uint32_t block) const {
-    const bool experts = group_of(rank.rank(), block) != rank.rank();
-    return experts ? expert_lanes_[rank.rank()] : reduce_lanes_[rank.rank()];
   }
 
   // Returns a priority that orders blocks by number of the gradient pass, then chunk, then the chunk's own priorities.
@@ -147,7 +142,6 @@ class PipelinedBlocks : PipelineBuilder {
     }
   }
 
-  std::vector<std::uint32_t> expert_lanes_;                        // by rank
   std::map<std::uint32_t, std::vector<std::int64_t>> priorities_;  // by chunk: the rank of each block's priority
 };
 

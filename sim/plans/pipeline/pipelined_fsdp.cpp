@@ -5,8 +5,8 @@
 
 #include "sim/plans/pipeline/pipeline_builder.hpp"
 #include "sim/plans/schedule/experts.hpp"
-#include "sim/plans/schedule/fsdp.hpp"
 #include "sim/plans/schedule/plan_builder.hpp"
+#include "sim/plans/schedule/units.hpp"
 
 namespace allreplay {
 

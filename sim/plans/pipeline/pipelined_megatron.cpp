@@ -62,15 +62,11 @@ class PipelinedMegatron : PipelineBuilder {
     return buckets;
   }
 
-  bool is_expert(const RankProgram& rank, std::uint32_t bucket) const {
-    return group_of(rank.rank(), bucket) != rank.rank();
-  }
-
   std::uint32_t add_bucket(const RankProgram& rank, std::uint32_t bucket) {
     const bool shards = options_.megatron.distributed_optimizer;
     return add_reduction(rank.rank(), {.op = shards ? CollectiveOp::ReduceScatter : CollectiveOp::AllReduce,
                                        .payload = {Payload::Kind::Gradients, bucket},
-                                       .lane = (is_expert(rank, bucket) ? expert_lanes_ : reduce_lanes_)[rank.rank()],
+                                       .lane = reduce_lane(rank, bucket),
                                        .micro_batch = static_cast<std::uint32_t>(pipeline_.index.micro_batches - 1)});
   }
 
@@ -139,7 +135,7 @@ class PipelinedMegatron : PipelineBuilder {
   }
 
   bool overlap_gathers_ = false;
-  std::vector<std::uint32_t> expert_gather_lanes_, expert_lanes_;  // by rank
+  std::vector<std::uint32_t> expert_gather_lanes_;  // by rank
 };
 
 }  // namespace

@@ -100,7 +100,7 @@ class PipelineCoverage {
     for (std::uint32_t index = 0; index < plan.transfers.size(); ++index)
       if (const auto rank = plan.rank_of(plan.transfers[index])) duties_[*rank].transfers.push_back(index);
     for (TensorId id = 0; id < profile.tensors.size(); ++id)
-      duties_[rank_of_layer(pipeline, profile.tensors[id].layer)].holds[id] = true;
+      duties_[pipeline.rank_of(profile.tensors[id].layer)].holds[id] = true;
   }
 
   std::optional<Complaint> complaint() const {
@@ -126,7 +126,7 @@ class PipelineCoverage {
       return is_pass(one.kind) && one.kind != Activity::BackwardWeight;
     });
     if (pass == program.end()) return std::nullopt;
-    const std::uint32_t chunk = chunk_of(pass->item);
+    const std::uint32_t chunk = pipeline_.chunk_of(pass->item);
     const bool forward = pass->kind == Activity::Forward;
     const std::uint32_t neighbour = forward ? chunk - 1 : chunk + 1;  // 0 - 1 wraps around and is rejected below
     if (neighbour >= pipeline_.chunks.size() || pipeline_.index.rank_of[neighbour] != from) return std::nullopt;
@@ -144,11 +144,6 @@ class PipelineCoverage {
     return {rank_of_worker(members[0]), rank_of_worker(members[1])};
   }
   bool is_of_rank(const Transfer& one) const { return plan_.rank_of(one).has_value(); }
-  std::uint32_t chunk_of(LayerId layer) const {
-    std::uint32_t chunk = 0;
-    while (pipeline_.chunks[chunk].last < layer) ++chunk;
-    return chunk;
-  }
   std::optional<std::uint32_t> place(std::uint32_t rank, const Work& work) const {
     const auto found = places_[rank].find(work);
     return found ? std::optional(static_cast<std::uint32_t>(*found)) : std::nullopt;
@@ -270,7 +265,7 @@ class PipelineCoverage {
           return Complaint{fmt::format("{} is a second sum between ranks", name(index)), "one sum of the tied tensors"};
         tied = index;
       }
-    const auto rank_of = [&](TensorId tensor) { return rank_of_layer(pipeline_, profile_.tensors[tensor].layer); };
+    const auto rank_of = [&](TensorId tensor) { return pipeline_.rank_of(profile_.tensors[tensor].layer); };
     const bool needed = profile_.tied && rank_of(profile_.tied->first) != rank_of(profile_.tied->second);
     if (!tied && !needed) return std::nullopt;
     const std::string right = "one all-reduce between the ranks of the profile's tied tensors, and none without these";
@@ -343,12 +338,12 @@ std::vector<double> send_bytes(const Plan& plan, const Pipeline& pipeline, const
 
 void set_channels(Plan& plan) {
   const auto ranks = static_cast<std::uint32_t>(plan.roles.size());
-  std::vector<std::uint32_t> rank_workers(plan.lanes.size(), ranks);
+  std::vector<std::uint32_t> rank_of_lane(plan.lanes.size(), ranks);
   for (const Transfer& one : plan.transfers)
-    if (const auto rank = plan.rank_of(one)) rank_workers[one.lane] = *rank;
+    if (const auto rank = plan.rank_of(one)) rank_of_lane[one.lane] = *rank;
   std::uint32_t next = ranks;
   for (std::size_t lane = 0; lane < plan.lanes.size(); ++lane)
-    plan.lanes[lane].channel = rank_workers[lane] < ranks ? rank_workers[lane] : next++;
+    plan.lanes[lane].channel = rank_of_lane[lane] < ranks ? rank_of_lane[lane] : next++;
 }
 
 }  // namespace allreplay

@@ -22,13 +22,12 @@ struct ActionPlace {
 
 /// The positions of all actions in rows that have been checked. at() gives the index into the lists.
 struct RowIndex {
-  std::int64_t micro_batches = 0;       ///< M
-  std::vector<std::uint32_t> rank_of;   ///< by chunk
-  std::vector<ActionPlace> forwards;    ///< by chunk and micro-batch: F
-  std::vector<ActionPlace> hand_backs;  ///< by chunk and micro-batch: B or I
-  std::vector<ActionPlace> gradients;   ///< by chunk and micro-batch: B or W
-  std::vector<ActionPlace>
-      forward_sends;  ///< by chunk and micro-batch: the action after which the activations are sent
+  std::int64_t micro_batches = 0;           ///< M
+  std::vector<std::uint32_t> rank_of;       ///< by chunk
+  std::vector<ActionPlace> forwards;        ///< by chunk and micro-batch: F
+  std::vector<ActionPlace> hand_backs;      ///< by chunk and micro-batch: B or I
+  std::vector<ActionPlace> gradients;       ///< by chunk and micro-batch: B or W
+  std::vector<ActionPlace> forward_sends;   ///< the same: the action after which activations are sent
   std::vector<ActionPlace> backward_sends;  ///< the same for the gradient of the chunk's input
 
   std::uint32_t chunks() const { return static_cast<std::uint32_t>(rank_of.size()); }

@@ -248,16 +248,14 @@ ActionRows dualpipe_v(const ScheduleRequest& request) {
 }
 
 constexpr ScheduleRow all_schedules[] = {
-    {"gpipe", "all forward passes, then all backward passes", 1, false, false, gpipe},
+    {"gpipe", "all forward passes, then all backward passes", 1, false, gpipe},
     {"1f1b", "alternating forward and backward passes, with at most as many in flight as there are ranks after it", 1,
-     false, false, one_forward_one_backward},
-    {"looped-bfs", "all forward passes chunk by chunk, then all backward passes in reverse", 1, true, false,
-     looped_bfs},
-    {"interleaved", "1f1b over several chunks per rank, as interleaved by Megatron and PyTorch", 2, true, false,
-     interleaved},
-    {"zb-h1", "backward passes in two parts; that of the weights runs when a rank would wait", 1, true, false, zb_h1},
-    {"zbv", "zero bubble with two chunks per rank, folded into a V: no rank waits", 2, false, true, zbv},
-    {"dualpipe-v", "DeepSeek's, folded into a V: forward and backward passes overlap", 2, false, true, dualpipe_v},
+     false, one_forward_one_backward},
+    {"looped-bfs", "all forward passes chunk by chunk, then all backward passes in reverse", 1, true, looped_bfs},
+    {"interleaved", "1f1b over several chunks per rank, as interleaved by Megatron and PyTorch", 2, true, interleaved},
+    {"zb-h1", "backward passes in two parts; that of the weights runs when a rank would wait", 1, true, zb_h1},
+    {"zbv", "zero bubble with two chunks per rank, folded into a V: no rank waits", 2, false, zbv},
+    {"dualpipe-v", "DeepSeek's, folded into a V: forward and backward passes overlap", 2, false, dualpipe_v},
 };
 
 }  // namespace

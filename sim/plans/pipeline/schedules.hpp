@@ -23,7 +23,7 @@ struct ScheduleRequest {
   /// are of different micro-batches, and can overlap (Megatron-Core's overlap_moe_expert_parallel_comm).
   bool one_more_ahead = false;
   // Places that errors refer to:
-  SourceLocation place_of_schedule, place_of_chunks, place_of_micro_batches, place_of_group;
+  SourceLocation place_of_chunks, place_of_micro_batches, place_of_group;
 };
 
 struct ScheduleRow {
@@ -31,7 +31,6 @@ struct ScheduleRow {
   std::string_view summary;
   std::int64_t chunks = 1;  ///< the default of V
   bool any_chunks = false;  ///< V may be larger than the default
-  bool in_v = false;        ///< chunks c and 2P − 1 − c share a rank
   ActionRows (*rows)(const ScheduleRequest& request) = nullptr;
 };
 

@@ -1,7 +1,5 @@
 #include "sim/plans/schedule/alike.hpp"
 
-#include <algorithm>
-
 namespace allreplay {
 
 void open_idle_windows(Plan& plan) {
@@ -19,16 +17,9 @@ void open_idle_windows(Plan& plan) {
 }
 
 bool replayed_alike(const Plan& a, const Plan& b) {
-  const auto same_slice = [](const Slice& x, const Slice& y) {
-    return x.tensor == y.tensor && x.offset == y.offset && x.bytes == y.bytes;
-  };
-  const auto same_block = [&](const Block& x, const Block& y) {
-    return x.priority == y.priority && x.tick == y.tick && std::ranges::equal(x.slices, y.slices, same_slice);
-  };
-  return a.sharding == b.sharding && a.roles == b.roles && a.groups == b.groups &&
-         std::ranges::equal(a.blocks, b.blocks, same_block) && a.transfers == b.transfers && a.gates == b.gates &&
-         a.lanes == b.lanes && a.copy_rate == b.copy_rate && a.quantise_rate == b.quantise_rate &&
-         a.outer_update == b.outer_update && a.memory_policy == b.memory_policy;
+  return a.sharding == b.sharding && a.roles == b.roles && a.groups == b.groups && a.blocks == b.blocks &&
+         a.transfers == b.transfers && a.gates == b.gates && a.lanes == b.lanes && a.copy_rate == b.copy_rate &&
+         a.quantise_rate == b.quantise_rate && a.outer_update == b.outer_update && a.memory_policy == b.memory_policy;
 }
 
 std::uint64_t digest_of(const Plan& plan) {

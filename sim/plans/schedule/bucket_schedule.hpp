@@ -18,6 +18,7 @@ struct Slice {
   TensorId tensor = 0;
   Bytes offset = 0;
   Bytes bytes = 0;
+  bool operator==(const Slice&) const = default;
 };
 
 /// The unit of communication: slices that are sent together once all are ready on every worker.
@@ -25,6 +26,7 @@ struct Block {
   std::vector<Slice> slices;
   std::int64_t priority = 0;  ///< for Order::Priority: smaller goes first
   std::uint32_t tick = 0;     ///< if its lane has ticks: the first one at which it may be ready
+  bool operator==(const Block&) const = default;
 
   Bytes bytes() const;
 };

@@ -216,7 +216,7 @@ class Coverage {
           "every byte of every gradient in one all-reduce, or in one reduce-scatter and one all-gather";
       return {{pieces(reduces), "reduced", once}, {pieces(arrives), "sent to all workers", once}};
     }
-    const auto is_micro_batch_action = [&](std::uint32_t micro_batch, std::uint32_t group) {
+    const auto pieces_of = [&](std::uint32_t micro_batch, std::uint32_t group) {
       const bool sums = group == group_replica;
       return pieces([=, this](const Transfer& one) {
         return one.micro_batch == micro_batch && reduces(one) && sums_shards(one) == sums &&
@@ -224,17 +224,16 @@ class Coverage {
       });
     };
     if (need.group == group_shard)
-      return {{is_micro_batch_action(need.micro_batch, need.group), "reduced" + where,
+      return {{pieces_of(need.micro_batch, need.group), "reduced" + where,
                "every byte of every gradient in one reduce-scatter (of axis shard), or all-reduce"}};
     // All-reduces among all workers have summed the shards, too.
-    const std::vector<Piece> reduced = is_micro_batch_action(need.micro_batch, group_shard);
+    const std::vector<Piece> reduced = pieces_of(need.micro_batch, group_shard);
     if (std::all_of(reduced.begin(), reduced.end(),
                     [&](const Piece& piece) { return plan_.transfers[piece.transfer].op == CollectiveOp::AllReduce; }))
       return {};
     // Shards of earlier micro-batches may be accumulated and summed over the groups only in the last one.
-    std::vector<Piece> summed = is_micro_batch_action(need.micro_batch, need.group);
-    if (summed.empty())
-      summed = is_micro_batch_action(static_cast<std::uint32_t>(plan_.sharding.accumulate - 1), need.group);
+    std::vector<Piece> summed = pieces_of(need.micro_batch, need.group);
+    if (summed.empty()) summed = pieces_of(static_cast<std::uint32_t>(plan_.sharding.accumulate - 1), need.group);
     return {{std::move(summed), "summed over the groups" + where,
              need.op == CollectiveOp::AllReduce ? "an all-reduce of axis replica after each reduce-scatter"
                                                 : "a reduce-scatter of axis replica after each of axis shard"}};

@@ -1,127 +1,13 @@
-#include "sim/plans/schedule/fsdp.hpp"
-
+// PyTorch's FullyShardedDataParallel (fsdp1) and fully_shard (fsdp2). All precedences are in docs/sharding.md.
 #include <algorithm>
 #include <optional>
-#include <set>
-
-#include <fmt/format.h>
 
 #include "sim/plans/schedule/experts.hpp"
 #include "sim/plans/schedule/plan_builder.hpp"
+#include "sim/plans/schedule/planners.hpp"
+#include "sim/plans/schedule/units.hpp"
 
 namespace allreplay {
-
-bool is_numbered(std::string_view name) {
-  for (std::size_t i = 0; i < name.size(); ++i)
-    if (name[i] >= '0' && name[i] <= '9' && (i + 1 == name.size() || name[i + 1] == '.')) return true;
-  return false;
-}
-
-bool has_groups(const Profile& profile) {
-  return std::any_of(profile.layers.begin(), profile.layers.end(), [](const Layer& one) { return !one.group.empty(); });
-}
-
-std::vector<bool> begins_of_groups(const Profile& profile) {
-  std::vector<bool> begins(profile.layers.size(), false);
-  std::set<std::string> seen;
-  std::string current;
-  for (std::size_t layer = 0; layer < begins.size(); ++layer) {
-    const std::string& group = profile.layers[layer].group;
-    if (group.empty() || group == current) continue;
-    if (!seen.insert(group).second)
-      throw InputError({profile.name, fmt::format("/layers/{}/group", layer)},
-                       fmt::format("the layers of group '{}' are not consecutive: '{}' comes after '{}'", group,
-                                   profile.layers[layer].name, current),
-                       "consecutive layers for each name, or wrap=layer");
-    current = group;
-    begins[layer] = seen.size() > 1;  // layers before the first group belong to its unit
-  }
-  return begins;
-}
-
-namespace {
-
-// Returns by layer whether it begins a unit, before units without tensors are joined.
-std::vector<bool> by_size(const Profile& profile, const std::vector<Bytes>& bytes, Bytes size) {
-  std::vector<bool> begins(profile.layers.size(), false);
-  double sum = 0;
-  for (std::size_t layer = 0; layer < begins.size(); ++layer) {
-    if (sum >= static_cast<double>(size) && bytes[layer] > 0) {
-      begins[layer] = true;
-      sum = 0;
-    }
-    sum += static_cast<double>(bytes[layer]) * profile.parameter_share();
-  }
-  return begins;
-}
-
-}  // namespace
-
-std::vector<Unit> units_of(const Profile& profile, const Wrap& wrap) { return units_of_part(profile, profile, wrap); }
-
-std::vector<Unit> units_of_part(const Profile& part, const Profile& model, const Wrap& wrap) {
-  std::vector<Bytes> bytes(part.layers.size(), 0);
-  for (const Tensor& tensor : part.tensors) bytes[tensor.layer] += tensor.bytes;
-  std::vector<bool> begins(part.layers.size(), true);
-  if (wrap.by == Wrap::By::Given) {
-    begins.assign(begins.size(), false);
-    for (const std::uint32_t layer : wrap.begins) begins[layer] = true;
-  } else if (wrap.by == Wrap::By::Size)
-    begins = by_size(part, bytes, wrap.size);
-  else if (has_groups(model) && wrap.by != Wrap::By::Layer)
-    begins = begins_of_groups(part);
-  else if (wrap.by == Wrap::By::Group)
-    throw InputError(wrap.place, fmt::format("the layers of '{}' have no groups", model.name),
-                     "wrap=layer, wrap=SIZE, or \"group\" in the profile's layers");
-  std::vector<bool> tensors(begins.size());  // by layer: true if it or a later layer of its unit has tensors
-  for (std::size_t layer = begins.size(); layer-- > 0;)
-    tensors[layer] = bytes[layer] > 0 || (layer + 1 < begins.size() && !begins[layer + 1] && tensors[layer + 1]);
-  std::vector<Unit> units;
-  bool full = false;  // true if the last unit has tensors
-  for (LayerId layer = 0; layer < begins.size(); ++layer) {
-    // A unit without tensors joins the previous one, or the first.
-    if (units.empty() || (begins[layer] && full && tensors[layer])) {
-      units.push_back({layer, layer});
-      full = false;
-    }
-    units.back().last = layer;
-    full = full || bytes[layer] > 0;
-  }
-  return units;
-}
-
-namespace {
-
-const std::string& name_of(const Unit& unit, const Profile& profile) {
-  LayerId layer = unit.first;
-  while (layer < unit.last && profile.layers[layer].group.empty()) ++layer;
-  return profile.layers[layer].group;
-}
-
-double parameter_bytes_of(const Unit& unit, const Profile& profile) {
-  Bytes bytes = 0;
-  for (const Tensor& tensor : profile.tensors)
-    if (tensor.layer >= unit.first && tensor.layer <= unit.last) bytes += tensor.bytes;
-  return static_cast<double>(bytes) * profile.parameter_share();
-}
-
-}  // namespace
-
-std::vector<bool> beyond_blocks(const Profile& profile, const std::vector<Unit>& units, const Wrap& wrap) {
-  std::vector<bool> beyond(units.size(), false);
-  if (!has_groups(profile) || (wrap.by != Wrap::By::Default && wrap.by != Wrap::By::Group)) return beyond;
-  for (std::size_t unit = 0; unit < units.size(); ++unit) beyond[unit] = !is_numbered(name_of(units[unit], profile));
-  if (std::find(beyond.begin(), beyond.end(), false) == beyond.end()) beyond.assign(units.size(), false);
-  return beyond;
-}
-
-std::vector<bool> root_layers(const Profile& profile, const std::vector<Unit>& units, const Wrap& wrap) {
-  if (units.size() == 1) return {true};
-  std::vector<bool> root = beyond_blocks(profile, units, wrap);
-  if (wrap.by == Wrap::By::Size)
-    root.back() = parameter_bytes_of(units.back(), profile) < static_cast<double>(wrap.size);
-  return root;
-}
 
 namespace {
 
@@ -135,8 +21,9 @@ class Fsdp {
       : request_(request),
         options_(request.options.fsdp),
         units_(std::move(units)),
-        reshard_(options_.reshard.value_or(default_value)),
-        build_(name, sharded(request.options.sharding), request.profile) {
+        freed_(units_.size()),
+        build_(name, request.options.sharding.at_stage(3), request.profile),
+        lanes_(build_.add_shard_lanes(!flat && options_.separate_lanes)) {
     for (std::uint32_t unit = 0; unit < count(); ++unit)
       if (root[unit]) root_.push_back(unit);
     if (!root_.empty()) add_block(root_);
@@ -144,17 +31,22 @@ class Fsdp {
     for (std::uint32_t unit = 0; unit < count(); ++unit)
       if (!root[unit]) block_[unit] = add_block({unit});
     set_gradients(flat);
+    // FSDP1 keeps its root, and has no rule for the last unit.
+    const Reshard reshard = options_.reshard.value_or(default_value);
+    for (std::uint32_t unit = count(); unit-- > 0;) {
+      freed_[unit] = flat ? reshard == Reshard::All && !root[unit]
+                          : reshard == Reshard::All || (reshard == Reshard::ButLast && unit + 1 < count());
+      if (is_gathered_again(unit))
+        again_.push_back(unit);
+      else if (!freed_[unit] && !needs_backward(unit))
+        kept_.push_back(unit);
+    }
     build_.plan().memory_policy.units = units_;
     if (root_.size() > 1) build_.plan().memory_policy.root = root_;
     build_.plan().memory_policy.parameter = build_.plan().memory_policy.gradient = 4;  // fp32 shards, whatever is sent
   }
 
  protected:
-  static ShardingConfig sharded(ShardingConfig sharding) {
-    sharding.zero = 3;
-    return sharding;
-  }
-
   // Adds a block of the tensors of these units.
   std::uint32_t add_block(const std::vector<std::uint32_t>& units) {
     Block block;
@@ -178,6 +70,7 @@ class Fsdp {
   bool needs_backward(std::uint32_t unit) const {
     return request_.profile.needs_backward(units_[unit].first, units_[unit].last);
   }
+  bool is_gathered_again(std::uint32_t unit) const { return freed_[unit] && needs_backward(unit); }
 
   // The block that is reduced after the unit's backward pass, if it has gradients.
   const std::optional<std::uint32_t>& gradients(std::uint32_t unit) const { return gradients_[block_[unit]]; }
@@ -206,7 +99,7 @@ class Fsdp {
         build_.reduce(CollectiveOp::ReduceScatter, group_of(unit), *gradients(unit), lane, micro_batch);
     reductions_.push_back(scattered);
     if (!groups() || !sums) return scattered;
-    const PlanPoint summed = build_.sum_shards(*gradients(unit), replicate_, micro_batch);
+    const PlanPoint summed = build_.sum_shards(*gradients(unit), lanes_.replicate, micro_batch);
     build_.gate(scattered, summed);
     reductions_.push_back(summed);
     return scattered;
@@ -242,9 +135,10 @@ class Fsdp {
   std::vector<std::uint32_t> root_;                      // indices of the units of the root, in forward order
   std::vector<std::uint32_t> block_;                     // by unit
   std::vector<std::optional<std::uint32_t>> gradients_;  // by block of parameters
-  Reshard reshard_;
+  std::vector<bool> freed_;                              // by unit: after its forward pass
+  std::vector<std::uint32_t> again_;                     // units that are gathered again, in backward order
   PlanBuilder build_;
-  std::uint32_t replicate_ = 0;
+  PlanBuilder::ShardLanes lanes_;
   std::vector<std::uint32_t> kept_;                      // units that are not freed, and have no backward pass
   std::size_t ended_ = 0;                                // transfers of earlier micro-batches
   std::vector<PlanPoint> reductions_;                    // of this micro-batch
@@ -256,9 +150,6 @@ class Fsdp2 : Fsdp {
   explicit Fsdp2(const PlanRequest& request) : Fsdp2(request, units_of_kinds(request)) {}
 
   Plan make() {
-    gathers_ = build_.add_lane(options_.separate_lanes ? "gather" : "gather and reduce");
-    reduces_ = options_.separate_lanes ? build_.add_lane("reduce") : gathers_;
-    if (groups()) replicate_ = build_.add_lane("replicate");
     if (const double rate = options_.copy.value_or(options_.copy_of_device); rate > 0) build_.plan().copy_rate = rate;
     build_.plan().memory_policy.whole_gradients = options_.reduce == Reduce::Last && micro_batches() > 1;
     for (std::uint32_t micro_batch = 0; micro_batch < micro_batches(); ++micro_batch) {
@@ -271,10 +162,7 @@ class Fsdp2 : Fsdp {
 
  private:
   Fsdp2(const PlanRequest& request, const std::vector<Unit>& units)
-      : Fsdp("fsdp2", request, Reshard::ButLast, units, std::vector<bool>(units.size(), false), false) {
-    for (std::uint32_t unit = 0; unit < count(); ++unit)
-      if (!freed(unit) && !needs_backward(unit)) kept_.push_back(unit);
-  }
+      : Fsdp("fsdp2", request, Reshard::ButLast, units, std::vector<bool>(units.size(), false), false) {}
 
   // A unit of experts is sharded among other workers than one of other tensors.
   static std::vector<Unit> units_of_kinds(const PlanRequest& request) {
@@ -282,16 +170,10 @@ class Fsdp2 : Fsdp {
     return request.options.sharding.has_expert_groups() ? cut_at_experts(units, request.profile) : units;
   }
 
-  bool freed(std::uint32_t unit) const {
-    return reshard_ == Reshard::All || (reshard_ == Reshard::ButLast && unit + 1 < count());
-  }
-
-  bool is_gathered_again(std::uint32_t unit) const { return freed(unit) && needs_backward(unit); }
-
   void forward(std::uint32_t micro_batch) {
     std::vector<PlanPoint> copied;
     for (std::uint32_t unit = 0; unit < count(); ++unit) {
-      const PlanPoint arrived = gather(unit, gathers_, micro_batch);
+      const PlanPoint arrived = gather(unit, lanes_.gather, micro_batch);
       if (unit > options_.prefetch)
         build_.gate(copied[unit - static_cast<std::size_t>(options_.prefetch) - 1], arrived);
       else
@@ -305,19 +187,16 @@ class Fsdp2 : Fsdp {
 
   // Issues the gather of the next freed unit in backward order, `prefetch` units ahead.
   void issue(std::uint32_t micro_batch) {
-    if (next_ == freed_.size()) return;
-    const PlanPoint arrived = gather(freed_[next_], gathers_, micro_batch);
+    if (next_ == again_.size()) return;
+    const PlanPoint arrived = gather(again_[next_], lanes_.gather, micro_batch);
     const auto ahead = static_cast<std::size_t>(options_.prefetch);
-    waiting_.push_back({next_ < ahead ? std::optional<std::uint32_t>() : freed_[next_ - ahead], arrived});
-    arrived_[freed_[next_++]] = arrived;
+    waiting_.push_back({next_ < ahead ? std::optional<std::uint32_t>() : again_[next_ - ahead], arrived});
+    arrived_[again_[next_++]] = arrived;
   }
 
   void backward(std::uint32_t micro_batch) {
     const bool last = micro_batch + 1 == micro_batches();
     const bool reducing = last || options_.reduce != Reduce::Last, sums = last || options_.reduce == Reduce::Every;
-    freed_.clear();
-    for (std::uint32_t unit = count(); unit-- > 0;)
-      if (is_gathered_again(unit)) freed_.push_back(unit);
     next_ = 0;
     waiting_.clear();
     arrived_.assign(count(), std::nullopt);
@@ -335,16 +214,14 @@ class Fsdp2 : Fsdp {
       const PlanPoint copy = work(build_.add(Work{Activity::CopyIn, *gradients(unit), micro_batch}));
       const auto behind = static_cast<std::size_t>(options_.reduce_buffers);
       if (reduced.size() >= behind) build_.gate(reduced[reduced.size() - behind], copy);
-      reduced.push_back(reduce(unit, reduces_, micro_batch, sums));
+      reduced.push_back(reduce(unit, lanes_.reduce, micro_batch, sums));
       build_.gate(copy, reduced.back());
     }
     for (const auto& [unit, arrived] : waiting_) build_.gate(unit ? *copied[*unit] : last_copy_, arrived);
   }
 
-  std::uint32_t gathers_ = 0, reduces_ = 0;
   PlanPoint last_copy_;
-  std::vector<std::uint32_t> freed_;               // in backward order
-  std::size_t next_ = 0;                           // index into freed_ of the next gather
+  std::size_t next_ = 0;                           // index into again_ of the next gather
   std::vector<std::optional<PlanPoint>> arrived_;  // by unit
   // Gathers, each with the unit whose copy it waits for; none: the last copy of the forward pass.
   std::vector<std::pair<std::optional<std::uint32_t>, PlanPoint>> waiting_;
@@ -356,8 +233,6 @@ class Fsdp1 : Fsdp {
       : Fsdp1(name, request, units_of(request.profile, request.options.fsdp.wrap)) {}
 
   Plan make() {
-    lane_ = build_.add_lane("gather and reduce");
-    if (groups()) replicate_ = build_.add_lane("replicate");
     for (std::uint32_t micro_batch = 0; micro_batch < micro_batches(); ++micro_batch) {
       forward(micro_batch);
       backward(micro_batch);
@@ -369,42 +244,35 @@ class Fsdp1 : Fsdp {
  private:
   Fsdp1(std::string_view name, const PlanRequest& request, const std::vector<Unit>& units)
       : Fsdp(name, request, Reshard::All, units, root_layers(request.profile, units, request.options.fsdp.wrap), true) {
-    for (std::uint32_t unit = count(); unit-- > 0;)
-      if (is_gathered_again(unit))
-        freed_.push_back(unit);
-      else if (!freed(unit) && !needs_backward(unit))
-        kept_.push_back(unit);
   }
 
   bool is_root(std::uint32_t unit) const { return std::find(root_.begin(), root_.end(), unit) != root_.end(); }
-  bool freed(std::uint32_t unit) const { return reshard_ == Reshard::All && !is_root(unit); }
-  bool is_gathered_again(std::uint32_t unit) const { return freed(unit) && needs_backward(unit); }
 
   // The root's gather comes first and does not count towards the limit.
   void forward(std::uint32_t micro_batch) {
     std::vector<PlanPoint> passes;  // last passes of the units that are freed
     std::optional<PlanPoint> root;
     if (!root_.empty()) {
-      root = gather(root_.front(), lane_, micro_batch);
+      root = gather(root_.front(), lanes_.gather, micro_batch);
       build_.gate(boundary_, *root);
     }
     const auto limit = static_cast<std::size_t>(options_.limit);
     for (std::uint32_t unit = 0; unit < count(); ++unit) {
-      const PlanPoint arrived = is_root(unit) ? *root : gather(unit, lane_, micro_batch);
-      if (freed(unit) && passes.size() >= limit)
+      const PlanPoint arrived = is_root(unit) ? *root : gather(unit, lanes_.gather, micro_batch);
+      if (freed_[unit] && passes.size() >= limit)
         build_.gate(passes[passes.size() - limit], arrived);
       else if (!is_root(unit))
         build_.gate(boundary_, arrived);
       const ProgramRange range = pass(Activity::Forward, unit, micro_batch);
-      if (freed(unit)) passes.push_back(work(range.last));
+      if (freed_[unit]) passes.push_back(work(range.last));
       build_.gate(arrived, work(range.first));
     }
   }
 
   // Gathers the next freed unit in backward order, if there is one, after `after` has ended.
   void fetch(const PlanPoint& after, std::uint32_t micro_batch) {
-    if (arrived_.size() == freed_.size()) return;
-    arrived_.push_back(gather(freed_[arrived_.size()], lane_, micro_batch));
+    if (arrived_.size() == again_.size()) return;
+    arrived_.push_back(gather(again_[arrived_.size()], lanes_.gather, micro_batch));
     build_.gate(after, arrived_.back());
   }
 
@@ -423,13 +291,11 @@ class Fsdp1 : Fsdp {
       const PlanPoint end = work(range.last);
       if (mode == BackwardPrefetch::Pre && !is_root(unit)) fetch(before, micro_batch);
       if (mode == BackwardPrefetch::Post) fetch(end, micro_batch);
-      if (gradients(unit)) build_.gate(end, reduce(unit, lane_, micro_batch));
+      if (gradients(unit)) build_.gate(end, reduce(unit, lanes_.gather, micro_batch));
     }
   }
 
-  std::uint32_t lane_ = 0;
-  std::vector<std::uint32_t> freed_;  // in backward order
-  std::vector<PlanPoint> arrived_;    // gathers of the first units of freed_, in this micro-batch
+  std::vector<PlanPoint> arrived_;  // gathers of the first units of again_, in this micro-batch
 };
 
 }  // namespace

@@ -20,12 +20,17 @@ Bytes bytes_of_gradient(const Profile& profile) {
   return profile.tensors.front().bytes / profile.tensors.front().elements;
 }
 
+namespace {
+
+// Returns a block of these whole tensors.
 Block block_of(std::span<const Gradient> gradients) {
   Block block;
   block.slices.reserve(gradients.size());
   for (const Gradient& gradient : gradients) block.slices.push_back({gradient.tensor, 0, gradient.bytes});
   return block;
 }
+
+}  // namespace
 
 BucketSchedule merge(std::string_view strategy, std::span<const Gradient> gradients,
                      std::span<const std::size_t> ends) {

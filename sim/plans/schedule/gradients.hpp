@@ -22,9 +22,6 @@ std::vector<Gradient> gradients(const Profile& profile);
 /// Returns the bytes per element; 4 for a profile without tensors.
 Bytes bytes_of_gradient(const Profile& profile);
 
-/// Returns a block of these whole tensors.
-Block block_of(std::span<const Gradient> gradients);
-
 /// Returns a schedule whose blocks are runs of gradients; `ends[i]` is one past the last gradient of block i.
 BucketSchedule merge(std::string_view strategy, std::span<const Gradient> gradients, std::span<const std::size_t> ends);
 

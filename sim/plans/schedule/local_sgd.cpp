@@ -4,10 +4,11 @@
 
 #include <fmt/format.h>
 
-#include "sim/plans/schedule/fsdp.hpp"
 #include "sim/plans/schedule/gradients.hpp"
 #include "sim/plans/schedule/plan_builder.hpp"
+#include "sim/plans/schedule/planners.hpp"
 #include "sim/plans/schedule/quantising.hpp"
+#include "sim/plans/schedule/units.hpp"
 
 namespace allreplay {
 
@@ -67,8 +68,7 @@ class LocalSteps {
   }
 
   void add_fragment(LayerId first, LayerId last) {
-    Block all = block_of_layers({first, last}, profile_);
-    std::erase_if(all.slices, [&](const Slice& slice) { return profile_.is_frozen(slice.tensor); });
+    const Block all = without_frozen(block_of_layers({first, last}, profile_), profile_);
     Fragment fragment{build_.add(all), {}, {}};
     for (Block& bucket : outer_.bucket ? cut(all, *outer_.bucket) : block_per_slice(all))
       fragment.buckets.push_back(build_.add(std::move(bucket)));
@@ -81,25 +81,11 @@ class LocalSteps {
     return blocks;
   }
 
-  // Full buckets of this many bytes of parameters, tensors being cut; the last one may be smaller.
+  // Buckets of this many bytes of parameters.
   std::vector<Block> cut(const Block& all, Bytes size) const {
-    const Bytes each = bytes_of_gradient(profile_);
-    const auto parameter = static_cast<double>(each) * profile_.parameter_share();
-    const Bytes most = std::max<Bytes>(1, static_cast<Bytes>(static_cast<double>(size) / parameter)) * each;
-    std::vector<Block> blocks;
-    Bytes left = 0;
-    for (const Slice& slice : all.slices)
-      for (Bytes sent = 0; sent < slice.bytes;) {
-        if (left == 0) {
-          blocks.emplace_back();
-          left = most;
-        }
-        const Bytes part = std::min(left, slice.bytes - sent);
-        blocks.back().slices.push_back({slice.tensor, slice.offset + sent, part});
-        sent += part;
-        left -= part;
-      }
-    return blocks;
+    const double parameter = static_cast<double>(bytes_of_gradient(profile_)) * profile_.parameter_share();
+    const auto most = static_cast<std::int64_t>(static_cast<double>(size) / parameter);
+    return cut_into_pieces(all, std::max<std::int64_t>(1, most), profile_);
   }
 
   void launch(std::int64_t number) {

@@ -1,4 +1,4 @@
-// Local SGD and DiLoCo: workers take local steps, and average their parameters once in a round.
+// Rounds of local SGD and DiLoCo: workers take local steps, and average their parameters once in a round.
 #pragma once
 
 #include <optional>
@@ -8,12 +8,6 @@
 #include "sim/plans/schedule/transfer_order.hpp"
 
 namespace allreplay {
-
-/// PyTorch's torchft (local_sgd.py at 7eb70878). `local-sgd`: after every H-th update each tensor is averaged, and the
-/// next step waits for all. `diloco`: P fragments of the model in turn, one every H/P steps; the average of a fragment
-/// is launched `delay` steps before its outer update.
-Plan plan_local_sgd(const PlanRequest& request);
-Plan plan_diloco(const PlanRequest& request);
 
 /// Returns the needs of a round: every fragment's pseudo-gradients are averaged once, after an update that is at most
 /// `delay` steps before the update that its outer update follows.

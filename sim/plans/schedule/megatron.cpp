@@ -5,6 +5,7 @@
 #include "sim/plans/schedule/experts.hpp"
 #include "sim/plans/schedule/gradients.hpp"
 #include "sim/plans/schedule/plan_builder.hpp"
+#include "sim/plans/schedule/planners.hpp"
 
 namespace allreplay {
 
@@ -15,7 +16,7 @@ class Megatron {
   explicit Megatron(const PlanRequest& request)
       : profile_(request.profile),
         options_(request.options.megatron),
-        build_("megatron", sharded(request.options), profile_) {
+        build_("megatron", request.options.sharding.at_stage(options_.distributed_optimizer ? 1 : 0), profile_) {
     overlap_gather_ = overlaps_gathers(options_);
     build_.plan().memory_policy.step = megatron_step(profile_);
     const std::int64_t least = options_.overlap_grad_reduce ? megatron_bucket_size(options_, request.workers) : 0;
@@ -42,12 +43,6 @@ class Megatron {
   }
 
  private:
-  static ShardingConfig sharded(const StrategyOptions& options) {
-    ShardingConfig sharding = options.sharding;
-    sharding.zero = options.megatron.distributed_optimizer ? 1 : 0;
-    return sharding;
-  }
-
   // The buckets of experts, or of all other tensors, and their communicator's lanes.
   struct BucketList {
     bool experts = false;

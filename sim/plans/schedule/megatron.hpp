@@ -17,7 +17,4 @@ bool overlaps_gathers(const MegatronOptions& options);
 /// MemoryPolicy::step: a copy of the shard's gradients in fp32, unless they are fp32.
 Bytes megatron_step(const Profile& profile);
 
-/// Throws InputError like overlaps_gathers().
-Plan plan_megatron(const PlanRequest& request);
-
 }  // namespace allreplay

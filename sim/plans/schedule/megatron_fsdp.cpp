@@ -1,11 +1,10 @@
-#include "sim/plans/schedule/megatron_fsdp.hpp"
-
 #include <algorithm>
 #include <deque>
 #include <optional>
 
-#include "sim/plans/schedule/fsdp.hpp"
 #include "sim/plans/schedule/plan_builder.hpp"
+#include "sim/plans/schedule/planners.hpp"
+#include "sim/plans/schedule/units.hpp"
 
 namespace allreplay {
 
@@ -21,10 +20,7 @@ class MegatronFsdp {
     memory.parameter = memory.gradient = 4;  // fp32 shards, whatever is sent
     memory.units = units_of(profile_, request.options.fsdp.wrap);
     make_parts(beyond_blocks(profile_, memory.units, request.options.fsdp.wrap));
-    const bool separate = request.options.fsdp.separate_lanes;
-    gathers_ = build_.add_lane(separate ? "gather" : "gather and reduce");
-    reduces_ = separate ? build_.add_lane("reduce") : gathers_;
-    if (groups()) replicate_ = build_.add_lane("replicate");
+    lanes_ = build_.add_shard_lanes(request.options.fsdp.separate_lanes);
   }
 
   Plan make() {
@@ -64,8 +60,7 @@ class MegatronFsdp {
   };
 
   static ShardingConfig sharded(const StrategyOptions& options) {
-    ShardingConfig sharding = options.sharding;
-    sharding.zero = 3;
+    ShardingConfig sharding = options.sharding.at_stage(3);
     sharding.outer_optimizer = sharding.shard_group > 0 && options.megatron_fsdp.outer_optimizer;
     return sharding;
   }
@@ -119,8 +114,8 @@ class MegatronFsdp {
     part.here = true;
     std::optional<PlanPoint> shard;
     if (sharding().outer_optimizer && micro_batch == 0 && part.gradients)
-      shard = build_.issue(build_.gather_shards(*part.gradients, replicate_, micro_batch));
-    part.coming = build_.issue(build_.gather(index, gathers_, micro_batch));
+      shard = build_.issue(build_.gather(*part.gradients, lanes_.replicate, micro_batch, group_replica));
+    part.coming = build_.issue(build_.gather(index, lanes_.gather, micro_batch));
     if (shard) build_.gate(*shard, *part.coming);
   }
 
@@ -137,12 +132,12 @@ class MegatronFsdp {
     const auto reduction = [&](CollectiveOp op, DataParallelGroup group, std::uint32_t lane) {
       return build_.reduce(op, group, *part.gradients, lane, micro_batch);
     };
-    const PlanPoint scattered = build_.issue(reduction(CollectiveOp::ReduceScatter, group_shard, reduces_));
+    const PlanPoint scattered = build_.issue(reduction(CollectiveOp::ReduceScatter, group_shard, lanes_.reduce));
     pending_.push_back({scattered, elements_of(build_.plan().blocks[*part.gradients], profile_)});
     pending_elements_ += pending_.back().elements;
     if (!groups() || !ends) return;
     const CollectiveOp op = sharding().outer_optimizer ? CollectiveOp::ReduceScatter : CollectiveOp::AllReduce;
-    among_groups_.push_back(reduction(op, group_replica, replicate_));
+    among_groups_.push_back(reduction(op, group_replica, lanes_.replicate));
     build_.gate(scattered, among_groups_.back());
   }
 
@@ -171,7 +166,7 @@ class MegatronFsdp {
   PlanBuilder build_;
   std::vector<Part> parts_;  // in forward order; a block each
   std::int64_t unit_size_ = 0;
-  std::uint32_t gathers_ = 0, reduces_ = 0, replicate_ = 0;
+  PlanBuilder::ShardLanes lanes_;
   std::deque<Reduction> pending_;  // the program has not waited for these yet; the oldest first
   std::int64_t pending_elements_ = 0;
   std::vector<PlanPoint> among_groups_;

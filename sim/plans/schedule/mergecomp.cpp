@@ -1,10 +1,9 @@
-#include "sim/plans/schedule/mergecomp.hpp"
-
 #include <algorithm>
 #include <functional>
 #include <numeric>
 
 #include "sim/plans/schedule/gradients.hpp"
+#include "sim/plans/schedule/planners.hpp"
 
 namespace allreplay {
 

@@ -1,9 +1,8 @@
-#include "sim/plans/schedule/merging.hpp"
-
 #include <algorithm>
 #include <numeric>
 
 #include "sim/plans/schedule/gradients.hpp"
+#include "sim/plans/schedule/planners.hpp"
 
 namespace allreplay {
 

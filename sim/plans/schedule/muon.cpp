@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "sim/plans/schedule/fsdp.hpp"
+#include "sim/plans/schedule/units.hpp"
 
 namespace allreplay {
 

@@ -5,10 +5,9 @@
 #include <fmt/format.h>
 
 #include "sim/base/core/named.hpp"
-#include "sim/plans/schedule/dear.hpp"
-#include "sim/plans/schedule/frameworks.hpp"
 #include "sim/plans/schedule/gradients.hpp"
-#include "sim/plans/schedule/partitioning.hpp"
+#include "sim/plans/schedule/planners.hpp"
+#include "sim/plans/schedule/units.hpp"
 
 namespace allreplay {
 
@@ -98,9 +97,7 @@ struct Wrapped {
 };
 Wrapped wrapped(const Wrap& wrap, const Profile& profile) {
   if (wrap.by == Wrap::By::Size) return {"part", fmt::format("parts_of_{}_bytes", wrap.size)};
-  const bool groups = std::any_of(profile.layers.begin(), profile.layers.end(),
-                                  [](const Layer& layer) { return !layer.group.empty(); });
-  return wrap.by == Wrap::By::Layer || !groups ? Wrapped{"layer", "layers"} : Wrapped{"block", "blocks"};
+  return wrap.by == Wrap::By::Layer || !has_groups(profile) ? Wrapped{"layer", "layers"} : Wrapped{"block", "blocks"};
 }
 
 // Hybrid sharding uses a two-dimensional mesh: groups, and ranks within a group.
@@ -215,7 +212,8 @@ std::string simple_fsdp(const StrategyOptions& options, const Profile& profile) 
   return text;
 }
 
-std::string zero(int stage, const StrategyOptions& options, const Profile& profile) {
+template <int stage>
+std::string zero(const StrategyOptions& options, const Profile& profile) {
   const ZeroOptions& zero = options.zero;
   std::string text =
       fmt::format(R"({{"zero_optimization": {{"stage": {}, "reduce_bucket_size": {}, "overlap_comm": {})", stage,
@@ -237,10 +235,6 @@ std::string zero(int stage, const StrategyOptions& options, const Profile& profi
     text += fmt::format(R"(, "gradient_accumulation_steps": {})", options.sharding.accumulate);
   return text + "}";
 }
-std::string zero1(const StrategyOptions& options, const Profile& profile) { return zero(1, options, profile); }
-std::string zero2(const StrategyOptions& options, const Profile& profile) { return zero(2, options, profile); }
-std::string zero3(const StrategyOptions& options, const Profile& profile) { return zero(3, options, profile); }
-
 std::string instances(const ShardingConfig& sharding) {
   return fmt::format("--num-distributed-optimizer-instances WORLD_SIZE/{} ", sharding.shard_group);
 }
@@ -313,9 +307,10 @@ constinit const Offer offer_s_sgd{"", Offered::AsCode, no_overlap}, offer_wfbp{"
     offer_byteps{"byteps", Offered::AsCode, byteps}, offer_dear{"dear", Offered::AsCode, dear},
     offer_fsdp2{"pytorch", Offered::Maintained, fsdp2}, offer_fsdp1{"pytorch", Offered::Replaced, fsdp1},
     offer_composer{"composer", Offered::Replaced, composer},
-    offer_simple_fsdp{"torchtitan", Offered::AsCode, simple_fsdp}, offer_zero1{"deepspeed", Offered::Maintained, zero1},
-    offer_zero2{"deepspeed", Offered::Maintained, zero2}, offer_zero3{"deepspeed", Offered::Maintained, zero3},
-    offer_local_sgd{"torchft", Offered::Maintained, local_sgd}, offer_diloco{"torchft", Offered::Maintained, diloco},
+    offer_simple_fsdp{"torchtitan", Offered::AsCode, simple_fsdp},
+    offer_zero1{"deepspeed", Offered::Maintained, zero<1>}, offer_zero2{"deepspeed", Offered::Maintained, zero<2>},
+    offer_zero3{"deepspeed", Offered::Maintained, zero<3>}, offer_local_sgd{"torchft", Offered::Maintained, local_sgd},
+    offer_diloco{"torchft", Offered::Maintained, diloco},
     offer_megatron{
         "megatron", Offered::Maintained, megatron, nullptr, {"distributed_optimizer", "overlap_grad_reduce"}},
     offer_megatron_fsdp{"megatron", Offered::Maintained, megatron_fsdp};

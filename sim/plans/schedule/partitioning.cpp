@@ -1,8 +1,7 @@
-#include "sim/plans/schedule/partitioning.hpp"
-
 #include <algorithm>
 
 #include "sim/plans/schedule/gradients.hpp"
+#include "sim/plans/schedule/planners.hpp"
 
 namespace allreplay {
 

@@ -134,6 +134,8 @@ struct Gate {
 struct Unit {
   LayerId first = 0, last = 0;
   bool operator==(const Unit&) const = default;
+
+  std::uint32_t layers() const { return last - first + 1; }
 };
 
 /// The first and last place of a pass of a layer or unit in a program.

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "sim/plans/schedule/plan.hpp"
 
@@ -41,24 +42,38 @@ class PlanBuilder {
     return lane;
   }
 
-  // Append a transfer of a block's parameters or gradients to a lane.
+  /// The lanes of a strategy that shards parameters.
+  struct ShardLanes {
+    std::uint32_t gather = 0, reduce = 0, replicate = 0;
+  };
+  /// Appends them. `separate`: gathers and reductions have a lane each. Sums of shards have one if there are groups.
+  ShardLanes add_shard_lanes(bool separate) {
+    ShardLanes lanes{.gather = add_lane(separate ? "gather" : "gather and reduce")};
+    lanes.reduce = separate ? add_lane("reduce") : lanes.gather;
+    if (plan_.sharding.shard_group > 0) lanes.replicate = add_lane("replicate");
+    return lanes;
+  }
+
+  // Append a transfer to a lane: any, or that of a block's parameters or gradients.
+  PlanPoint send(CollectiveOp op, std::uint32_t group, const Payload& payload, std::uint32_t lane,
+                 std::uint32_t micro_batch) {
+    const WireBytes bytes = wire_bytes(plan_, group, payload, profile_);
+    plan_.transfers.push_back({op, group, payload, bytes, lane, 0, micro_batch});
+    return transfer(plan_.transfers.size() - 1);
+  }
   PlanPoint gather(std::uint32_t block, std::uint32_t lane, std::uint32_t micro_batch,
                    DataParallelGroup group = group_shard) {
-    return add(CollectiveOp::AllGather, group, {Payload::Kind::Parameters, block}, lane, micro_batch);
+    return send(CollectiveOp::AllGather, group, {Payload::Kind::Parameters, block}, lane, micro_batch);
   }
   PlanPoint reduce(CollectiveOp op, DataParallelGroup group, std::uint32_t block, std::uint32_t lane,
                    std::uint32_t micro_batch) {
-    return add(op, group, {Payload::Kind::Gradients, block}, lane, micro_batch);
+    return send(op, group, {Payload::Kind::Gradients, block}, lane, micro_batch);
   }
   /// Appends an all-reduce of a shard of the block's gradients among the shard groups.
   PlanPoint sum_shards(std::uint32_t block, std::uint32_t lane, std::uint32_t micro_batch) {
     return reduce(CollectiveOp::AllReduce, group_replica, block, lane, micro_batch);
   }
 
-  PlanPoint send(CollectiveOp op, std::uint32_t group, const Payload& payload, std::uint32_t lane,
-                 std::uint32_t micro_batch) {
-    return add(op, group, payload, lane, micro_batch);
-  }
   /// Appends a computation that reads this many bytes of a block to a lane made by add_stream().
   PlanPoint compute(Activity computes, const Payload& payload, WireBytes bytes, std::uint32_t stream,
                     std::uint32_t micro_batch) {
@@ -72,20 +87,13 @@ class PlanBuilder {
     return transfer(plan_.transfers.size() - 1);
   }
 
-  /// Appends an all-gather among the shard groups, which gives each its shard of the block's parameters.
-  PlanPoint gather_shards(std::uint32_t block, std::uint32_t lane, std::uint32_t micro_batch) {
-    return add(CollectiveOp::AllGather, group_replica, {Payload::Kind::Parameters, block}, lane, micro_batch);
-  }
-
   // A program with places, as PyTorch runs one: a collective starts after the works that precede it in the program, and
   // after the transfers that the program has waited for by then.
 
   /// Adds a work at this place.
-  std::size_t compute(const Work& work) {
-    const std::size_t place = add(work);
-    gate(waits_, allreplay::work(place));
+  void compute(const Work& work) {
+    gate(waits_, allreplay::work(add(work)));
     waits_.clear();
-    return place;
   }
   /// Adds a pass of the layers at this place, and returns the places of its works.
   ProgramRange pass(Activity kind, const Unit& layers, std::uint32_t micro_batch) {
@@ -105,6 +113,8 @@ class PlanBuilder {
   void wait_for(std::span<const PlanPoint> transfers) {
     waits_.insert(waits_.end(), transfers.begin(), transfers.end());
   }
+  /// Forgets the transfers that the next work would wait for.
+  void forget_waits() { waits_.clear(); }
 
   void gate(const PlanPoint& before, const PlanPoint& after) { plan_.gates.push_back({before, after}); }
   void gate(std::span<const PlanPoint> before, const PlanPoint& after) {
@@ -114,22 +124,18 @@ class PlanBuilder {
   PlanPoint so_far() const { return plan_.program().empty() ? start_of_program() : work(plan_.program().size() - 1); }
 
  private:
-  PlanPoint add(CollectiveOp op, std::uint32_t group, const Payload& payload, std::uint32_t lane,
-                std::uint32_t micro_batch) {
-    const WireBytes bytes = wire_bytes(plan_, group, payload, profile_);
-    plan_.transfers.push_back({op, group, payload, bytes, lane, 0, micro_batch});
-    return transfer(plan_.transfers.size() - 1);
-  }
-
   const Profile& profile_;
   Plan plan_;
   std::vector<PlanPoint> waits_;  // transfers waited for since the last work
 };
 
-/// Returns a block of the layer's whole tensors.
-Block block_of_layer(LayerId layer, const Profile& profile);
-/// The same for several layers.
+/// Returns a block of the layers' whole tensors.
 Block block_of_layers(const Unit& layers, const Profile& profile);
+
+Block without_frozen(Block block, const Profile& profile);
+
+/// Cuts a block into pieces of `most` elements, of which the last one may be smaller. Tensors are cut, too.
+std::vector<Block> cut_into_pieces(const Block& block, std::int64_t most, const Profile& profile);
 
 /// Returns the block that reduces the gradients of a block of parameters: the same unless tensors of it are frozen,
 /// else a new block without these; none if all are.

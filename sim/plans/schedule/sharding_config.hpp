@@ -24,6 +24,12 @@ struct ShardingConfig {
   std::int64_t delay = 0;  ///< steps from the start of a fragment's average to its use
   bool operator==(const ShardingConfig&) const = default;
 
+  /// The same at another stage.
+  ShardingConfig at_stage(std::int64_t stage) const {
+    ShardingConfig other = *this;
+    other.zero = stage;
+    return other;
+  }
   // Each stage shards more than the lower ones.
   bool shards_optimizer() const { return zero >= 1; }
   bool shards_gradients() const { return zero >= 2; }
@@ -38,8 +44,8 @@ struct ShardingConfig {
   std::int64_t micro_batches() const { return steps() * accumulate; }
 
   /// F: the number of workers that share one copy of the sharded state.
-  std::int64_t group_of(std::int64_t workers) const { return shard_group > 0 ? shard_group : workers / stride; }
-  std::int64_t shards(std::int64_t workers) const { return shards_optimizer() ? group_of(workers) : 1; }
+  std::int64_t group_size(std::int64_t workers) const { return shard_group > 0 ? shard_group : workers / stride; }
+  std::int64_t shards(std::int64_t workers) const { return shards_optimizer() ? group_size(workers) : 1; }
   /// True if gradients of experts are reduced in groups of their own.
   bool has_expert_groups() const { return experts > 1; }
   /// True if some collectives run in groups of the data-parallel workers.

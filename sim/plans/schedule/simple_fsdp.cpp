@@ -1,9 +1,8 @@
-#include "sim/plans/schedule/simple_fsdp.hpp"
-
 #include <optional>
 
-#include "sim/plans/schedule/fsdp.hpp"
 #include "sim/plans/schedule/plan_builder.hpp"
+#include "sim/plans/schedule/planners.hpp"
+#include "sim/plans/schedule/units.hpp"
 
 namespace allreplay {
 
@@ -15,13 +14,11 @@ class SimpleFsdp {
       : profile_(request.profile),
         options_(request.options),
         reorders_(options_.fsdp.reorder),
-        build_("simple-fsdp", sharded(options_.sharding), profile_) {
+        build_("simple-fsdp", options_.sharding.at_stage(3), profile_) {
     MemoryPolicy& memory = build_.plan().memory_policy;
     memory.parameter = memory.gradient = 4;  // fp32 shards, whatever is sent
     make_parts();
-    gathers_ = build_.add_lane(options_.fsdp.separate_lanes ? "gather" : "gather and reduce");
-    reduces_ = options_.fsdp.separate_lanes ? build_.add_lane("reduce") : gathers_;
-    if (groups()) replicate_ = build_.add_lane("replicate");
+    lanes_ = build_.add_shard_lanes(options_.fsdp.separate_lanes);
   }
 
   Plan make() {
@@ -46,10 +43,6 @@ class SimpleFsdp {
     std::vector<std::uint32_t> gradients = {};  // blocks that are reduced
   };
 
-  static ShardingConfig sharded(ShardingConfig sharding) {
-    sharding.zero = 3;
-    return sharding;
-  }
   bool groups() const { return options_.sharding.shard_group > 0; }
 
   void make_parts() {
@@ -66,7 +59,7 @@ class SimpleFsdp {
       }
       for (LayerId layer = unit.first; layer <= unit.last; ++layer) {
         parts_.push_back({{layer, layer}, {}, freed});
-        for (const Slice& slice : block_of_layer(layer, profile_).slices)
+        for (const Slice& slice : block_of_layers({layer, layer}, profile_).slices)
           parts_.back().blocks.push_back(build_.add(Block{{slice}}));
       }
     }
@@ -81,15 +74,15 @@ class SimpleFsdp {
 
   // Issues the gather of a bucket.
   PlanPoint gather(std::size_t part, std::uint32_t micro_batch) {
-    return build_.issue(build_.gather(parts_[part].blocks.front(), gathers_, micro_batch));
+    return build_.issue(build_.gather(parts_[part].blocks.front(), lanes_.gather, micro_batch));
   }
 
   PlanPoint reduce(std::uint32_t block, std::uint32_t micro_batch) {
     const PlanPoint scattered =
-        build_.issue(build_.reduce(CollectiveOp::ReduceScatter, group_shard, block, reduces_, micro_batch));
+        build_.issue(build_.reduce(CollectiveOp::ReduceScatter, group_shard, block, lanes_.reduce, micro_batch));
     reductions_.push_back(scattered);
     if (!groups()) return scattered;
-    reductions_.push_back(build_.sum_shards(block, replicate_, micro_batch));
+    reductions_.push_back(build_.sum_shards(block, lanes_.replicate, micro_batch));
     build_.gate(scattered, reductions_.back());
     return scattered;
   }
@@ -97,7 +90,7 @@ class SimpleFsdp {
   // Without reordering, each collective is waited for where it stands in the graph.
   void gather_in_turn(const Part& part, std::uint32_t micro_batch) {
     for (const std::uint32_t block : part.blocks)
-      build_.wait_for(build_.issue(build_.gather(block, gathers_, micro_batch)));
+      build_.wait_for(build_.issue(build_.gather(block, lanes_.gather, micro_batch)));
   }
   void reduce_in_turn(const Part& part, std::uint32_t micro_batch) {
     for (std::size_t i = part.gradients.size(); i-- > 0;) {
@@ -149,7 +142,7 @@ class SimpleFsdp {
   bool reorders_;
   PlanBuilder build_;
   std::vector<Part> parts_;  // in forward order
-  std::uint32_t gathers_ = 0, reduces_ = 0, replicate_ = 0;
+  PlanBuilder::ShardLanes lanes_;
   std::vector<PlanPoint> reductions_;  // the next micro-batch, or the update, waits for these
 };
 

@@ -6,24 +6,13 @@
 #include <fmt/format.h>
 
 #include "sim/base/core/named.hpp"
-#include "sim/plans/schedule/dear.hpp"
 #include "sim/plans/schedule/experts.hpp"
-#include "sim/plans/schedule/frameworks.hpp"
-#include "sim/plans/schedule/fsdp.hpp"
 #include "sim/plans/schedule/gradients.hpp"
-#include "sim/plans/schedule/local_sgd.hpp"
-#include "sim/plans/schedule/megatron.hpp"
-#include "sim/plans/schedule/megatron_fsdp.hpp"
-#include "sim/plans/schedule/mergecomp.hpp"
-#include "sim/plans/schedule/merging.hpp"
 #include "sim/plans/schedule/muon.hpp"
 #include "sim/plans/schedule/needs.hpp"
 #include "sim/plans/schedule/offer.hpp"
-#include "sim/plans/schedule/partitioning.hpp"
-#include "sim/plans/schedule/simple_fsdp.hpp"
+#include "sim/plans/schedule/planners.hpp"
 #include "sim/plans/schedule/unknown_name_hints.hpp"
-#include "sim/plans/schedule/us_byte.hpp"
-#include "sim/plans/schedule/zero.hpp"
 
 namespace allreplay {
 

@@ -9,7 +9,7 @@
 
 #include "sim/base/core/random.hpp"
 #include "sim/plans/schedule/gradients.hpp"
-#include "sim/plans/schedule/partitioning.hpp"
+#include "sim/plans/schedule/planners.hpp"
 
 namespace allreplay {
 

@@ -53,7 +53,4 @@ class UsByteModel {
   std::vector<Time> ready_;  // by tensor
 };
 
-/// By default, the second phase is sequential, which is optimal by Theorem 1.
-BucketSchedule schedule_us_byte(const PlanRequest& request);
-
 }  // namespace allreplay

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/plans/schedule/planners.hpp"
 #include "sim/plans/schedule/quantising.hpp"
-#include "sim/plans/schedule/zero.hpp"
 #include "sim/plans/schedule/zero_planner.hpp"
 
 namespace allreplay {
@@ -50,13 +50,13 @@ class Zero3 : ZeroPlanner {
     if (const auto resident = build_.plan().memory_policy.resident) {
       const PlanPoint refreshed = build_.gather(*resident, gather_, 0);
       build_.gate(start_of_program(), refreshed);
-      awaited_.push_back(refreshed);
+      build_.wait_for(refreshed);
     }
     for (std::uint32_t micro_batch = 0; micro_batch < micro_batches(); ++micro_batch) {
       for (std::size_t at = 0; at < trace_length(); ++at) step(at, micro_batch);
       end_backward(reduction(micro_batch));
     }
-    compute({Activity::Update, everything});
+    build_.compute({Activity::Update, everything});
     return build_.take();
   }
 
@@ -74,7 +74,7 @@ class Zero3 : ZeroPlanner {
     if (runs && elements_[layer] > 0 && !gathered_[layer]) gather({layer}, micro_batch);
     if (runs) prefetch(at, micro_batch);
     if (const auto arrived = gathered_[layer]) await(*arrived);
-    compute({forward ? Activity::Forward : Activity::Backward, layer, micro_batch});
+    build_.compute({forward ? Activity::Forward : Activity::Backward, layer, micro_batch});
     if (!forward) launch(layer, reduction(micro_batch), overlaps_ ? 3 : 0);
     if (forward && needs_backward(layer) && between_[layer] < options_.max_reuse) return;  // needed again soon
     if (!gathered_[layer]) return;
@@ -167,15 +167,15 @@ class Zero3 : ZeroPlanner {
 
   void await(std::size_t number) {
     Gather& one = arrivals_[number];
-    ZeroPlanner::await(one.arrived);
+    build_.wait_for(one.arrived);
     if (one.is_ready) return;
-    compute({Activity::Dequantise, one.block, one.micro_batch});
+    build_.compute({Activity::Dequantise, one.block, one.micro_batch});
     one.arrived.clear();  // later works of the program follow the dequantising
     one.is_ready = true;
   }
 
   static ShardingConfig sharded_in_nodes(const PlanRequest& request) {
-    ShardingConfig sharding = sharded(request.options.sharding, 3);
+    ShardingConfig sharding = request.options.sharding.at_stage(3);
     sharding.secondary = request.options.zero.hpz;
     if (request.options.zero.qgz && request.workers > request.node) sharding.node = request.node;
     return sharding;

@@ -62,21 +62,8 @@ class ZeroPlanner {
   }
 
  protected:
-  static ShardingConfig sharded(ShardingConfig step, std::int64_t stage) {
-    step.zero = stage;
-    return step;
-  }
-
   std::uint32_t micro_batches() const { return static_cast<std::uint32_t>(build_.plan().sharding.accumulate); }
   LayerId layers() const { return static_cast<LayerId>(profile_.layers.size()); }
-
-  // Adds the next compute task, which waits for everything in awaited_.
-  std::size_t compute(const Work& work) {
-    const std::size_t place = build_.add(work);
-    build_.gate(awaited_, allreplay::work(place));
-    awaited_.clear();
-    return place;
-  }
 
   void set_buckets(const std::vector<Gradient>& order) {
     buckets_ = buckets_of(profile_, order, options_.reduce_bucket);
@@ -100,14 +87,13 @@ class ZeroPlanner {
     std::vector<PlanPoint> sent;
     for (const std::uint32_t block : blocks_[launched_.size()]) sent.push_back(send(as, block));
     launched_.push_back(std::move(sent));
-    if (launched_.size() > behind) await(launched_[launched_.size() - 1 - behind]);
+    if (launched_.size() > behind) build_.wait_for(launched_[launched_.size() - 1 - behind]);
   }
-  void await(const std::vector<PlanPoint>& points) { awaited_.insert(awaited_.end(), points.begin(), points.end()); }
   // Launches the remaining buckets; the next compute task waits for all of them.
   void end_backward(const ZeroReduction& as) {
     while (launched_.size() < buckets_.size()) launch_next(as, buckets_.size());
-    awaited_.clear();
-    for (const std::vector<PlanPoint>& bucket : launched_) await(bucket);
+    build_.forget_waits();  // they are among the following
+    for (const std::vector<PlanPoint>& bucket : launched_) build_.wait_for(bucket);
     launched_.clear();
   }
 
@@ -120,7 +106,6 @@ class ZeroPlanner {
   std::vector<ZeroBucket> buckets_;
   std::vector<std::vector<std::uint32_t>> blocks_;  // by bucket: those that are sent separately
   std::vector<std::vector<PlanPoint>> launched_;    // by bucket, in this micro-batch
-  std::vector<PlanPoint> awaited_;                  // by the next compute task
 };
 
 }  // namespace allreplay

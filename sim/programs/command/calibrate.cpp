@@ -11,8 +11,7 @@
 #include "sim/base/core/text.hpp"
 #include "sim/output/picture/picture_file.hpp"
 #include "sim/output/report/calibration_report.hpp"
-#include "sim/output/report/level_report.hpp"
-#include "sim/output/view/calibration_picture.hpp"
+#include "sim/output/view/pictures.hpp"
 #include "sim/programs/command/command.hpp"
 #include "sim/replay/training/options.hpp"
 
@@ -32,19 +31,15 @@ LogRequest log_request(const CalibrateArguments& arguments, std::size_t log) {
                      fmt::format("{} for {}", counted(std::ssize(arguments.workers), "number"),
                                  counted(std::ssize(arguments.files), "log")),
                      "once for each log; or not at all, if every log says it");
-  LogRequest request{.format = arguments.format,
-                     .time = arguments.time,
-                     .place_of_format = argument("--format"),
-                     .place_of_time = argument("--time"),
-                     .place_of_workers = argument("--workers"),
-                     .place_of_operation = argument("--collective")};
+  LogRequest request{.format = {arguments.format, argument("--format")}, .time = {arguments.time, argument("--time")}};
   if (!arguments.collective.empty()) {
     const Algorithm& algorithm = find_algorithm(arguments.collective, argument("--collective"));
-    request.operation = algorithm.operation;
+    request.operation = {algorithm.operation, argument("--collective")};
     if (!algorithm.coefficients) request.alternatives = {CollectiveOp::ReduceScatter, CollectiveOp::AllGather};  // nccl
   }
   if (!arguments.workers.empty())
-    request.workers = parse_integer(arguments.workers[log], 2, most_workers, argument("--workers"));
+    request.workers = {parse_integer(arguments.workers[log], 2, most_workers, argument("--workers")),
+                       argument("--workers")};
   return request;
 }
 
@@ -223,10 +218,10 @@ void execute_one(Context& context, const CalibrateArguments& arguments, const Ca
 void execute(Context& context, const CalibrateArguments& arguments) {
   std::vector<std::string> inputs = arguments.files;
   inputs.push_back(file_behind(context.files(), "topologies", arguments.cluster));
-  require_separate(context.files(),
-                   {{"--cluster-out", arguments.cluster_out, false, mark_of_clusters}, {"--plot", arguments.plot}},
-                   inputs);
-  if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
+  require_separate(
+      context.files(),
+      {{"--cluster-out", arguments.cluster_out, false, mark_of_clusters}, picture_at("--plot", arguments.plot)},
+      inputs);
   const CalibrationRequest request = calibration_request(arguments);
   const std::vector<Calibration> logs = calibrated_logs(context.files(), arguments, request);
   if (logs.size() == 1 && logs.front().algorithm->coefficients)
@@ -238,53 +233,49 @@ void execute(Context& context, const CalibrateArguments& arguments) {
 }  // namespace
 
 void add_calibrate(CommandLine& app) {
-  auto arguments = std::make_shared<CalibrateArguments>();
-  Command command =
-      app.add_subcommand("calibrate", "fit the network's constants to a log of nccl-tests, OSU or IMB, or a CSV");
+  auto [command, arguments] = app.add<CalibrateArguments>(
+      "calibrate", "fit the network's constants to a log of nccl-tests, OSU or IMB, or a CSV", execute);
   command
-      .add_option("FILE", arguments->files, values::file,
+      .add_option("FILE", arguments.files, values::file,
                   "a log; several, with different numbers of workers, give the two levels of a cluster")
       .required();
-  command
-      .add_option("-n,--workers", arguments->workers, values::number,
-                  "number of workers of the log (what the log says); once for each log; selects the rows of a log that "
-                  "has several")
-      .allow_extra_args(false);
   command.add_option(
-      "--node", arguments->node, values::number,
+      "-n,--workers", arguments.workers, values::number,
+      "number of workers of the log (what the log says); once for each log; selects the rows of a log that "
+      "has several");
+  command.add_option(
+      "--node", arguments.node, values::number,
       "workers of a node (for one log, as many as it names on a host; for several, those of the smallest)");
-  command.add_option("--rails", arguments->rails, values::number, "network ports of a node (1)");
-  command.add_option("--cluster", arguments->cluster, values::cluster,
+  command.add_option("--rails", arguments.rails, values::number, "network ports of a node (1)");
+  command.add_option("--cluster", arguments.cluster, values::cluster,
                      "cluster file whose nodes, and NCCL model, the factors apply to");
-  command.add_option("--collective", arguments->collective, {"COLLECTIVE", "collectives"},
+  command.add_option("--collective", arguments.collective, {"COLLECTIVE", "collectives"},
                      "the algorithm that ran (ring for a log of all-reduces); see `allreplay list collectives`");
-  command.add_option("--format", arguments->format,
+  command.add_option("--format", arguments.format,
                      {.name = "FORMAT", .annotated = [] { return summaries(log_formats()); }},
                      "the log's format (recognised by default):");
   command.add_option(
-      "--time", arguments->time, {.name = "TIME", .choices = "out-of-place,in-place,avg,min,max"},
+      "--time", arguments.time, {.name = "TIME", .choices = "out-of-place,in-place,avg,min,max"},
       "the times to use: out-of-place or in-place (nccl-tests; the first), avg, min or max (osu, imb; avg), "
       "or the column's name (csv)");
-  command.add_option("--from", arguments->from, values::size, "fit sizes from this one on, such as 64KiB");
-  command.add_option("--to", arguments->to, values::size, "fit sizes up to this one");
-  command.add_option("--gamma", arguments->gamma, {"TIME/B"},
+  command.add_option("--from", arguments.from, values::size, "fit sizes from this one on, such as 64KiB");
+  command.add_option("--to", arguments.to, values::size, "fit sizes up to this one");
+  command.add_option("--gamma", arguments.gamma, {"TIME/B"},
                      "the part of b that is reduction, such as \"0.1 ns/B\" (0)");
-  command.add_option("--line-rate", arguments->line_rate, {"RATE"},
+  command.add_option("--line-rate", arguments.line_rate, {"RATE"},
                      "of a link, such as \"10 Gbit/s\": warn if the fit exceeds it");
-  command
-      .add_option(
-          "-o,--option", arguments->options, {"KEY=VALUE", "options"},
-          fmt::format("key=value, options that the algorithm's constants depend on: {}", fmt::join(constants(), ", ")))
-      .allow_extra_args(false);
-  command.add_flag("--table", arguments->table,
+  command.add_option(
+      "-o,--option", arguments.options, {"KEY=VALUE", "options"},
+      fmt::format("key=value, options that the algorithm's constants depend on: {}", fmt::join(constants(), ", ")));
+  command.add_flag("--table", arguments.table,
                    "use a table of several lines instead of one line, for --cluster-out and busbw");
-  const Option out =
-      command.add_option("--cluster-out", arguments->cluster_out, values::file, "write the result as a cluster file");
-  command.add_option("--name", arguments->name, values::name, "the cluster's name (the file's)").needs(out);
-  command.add_option("--plot", arguments->plot, values::file,
+  Option& out =
+      command.add_option("--cluster-out", arguments.cluster_out, values::file, "write the result as a cluster file");
+  command.add_option("--name", arguments.name, values::name, "the cluster's name (the file's)").needs(out);
+  command.add_option("--plot", arguments.plot, values::file,
                      "draw the times, both fits and their errors: FILE.svg, .png or .pdf");
-  command.add_flag("--json", arguments->json, "print one JSON object: seconds, and seconds per byte");
-  command.footer(
+  command.add_flag("--json", arguments.json, "print one JSON object: seconds, and seconds per byte");
+  command.footer =
       "T(M) = a + b·M is fitted in relative error, robust to outliers; alpha = a/c and beta = b/d for the algorithm's\n"
       "coefficients (ring among N: c = 2(N-1), d = 2(N-1)/N). See docs/calibration.md.\n"
       "Examples:\n"
@@ -293,8 +284,7 @@ void add_calibrate(CommandLine& app) {
       "  allreplay calibrate osu.log --workers 8 --collective ring --table --cluster-out mine.json\n"
       "  allreplay compare --profile resnet50_p100_b64 --cluster mine.json\n"
       "  allreplay calibrate node.log --workers 8 two.log --workers 16 --rails 8 --cluster-out levels.json\n"
-      "  allreplay calibrate node.log two.log --collective nccl --cluster h100x8-8x400gbps --cluster-out nccl.json");
-  command.callback([arguments](Context& context) { execute(context, *arguments); });
+      "  allreplay calibrate node.log two.log --collective nccl --cluster h100x8-8x400gbps --cluster-out nccl.json";
 }
 
 }  // namespace allreplay

@@ -64,52 +64,37 @@ void execute(Context& context, const CodecArguments& arguments) {
 }  // namespace
 
 void add_codec(CommandLine& app) {
-  auto arguments = std::make_shared<CodecArguments>();
-  Command command =
-      app.add_subcommand("codec", "run one codec on random gradients: bytes, times on this processor, errors");
-  command.add_option("-k,--codec", arguments->codec, values::codec, "see `allreplay list codecs`").required();
+  auto [command, arguments] = app.add<CodecArguments>(
+      "codec", "run one codec on random gradients: bytes, times on this processor, errors", execute);
+  command.add_option("-k,--codec", arguments.codec, values::codec, "see `allreplay list codecs`").required();
   command
-      .add_option("-e,--elements", arguments->elements, values::number, "elements of a gradient in fp32, at most 2^25")
+      .add_option("-e,--elements", arguments.elements, values::number, "elements of a gradient in fp32, at most 2^25")
       .required();
-  command
-      .add_option("-n,--workers", arguments->workers, values::number,
-                  "if more than one, also exchange gradients as the codec's collective does; a power of two for gtopk")
-      .capture_default_str();
-  command
-      .add_option("--iterations", arguments->iterations, values::number,
-                  "iterations of the mean error and of the exchange")
-      .capture_default_str();
-  command
-      .add_option("--repetitions", arguments->repetitions, values::number,
-                  "repetitions of each time measurement; the median is reported")
-      .capture_default_str();
-  command
-      .add_option("--distribution", arguments->distribution,
-                  {.name = "DISTRIBUTION", .words = [] { return names_of(distributions); }},
-                  "distribution of a gradient's elements: normal, laplace or lognormal (of either sign)")
-      .capture_default_str();
-  command
-      .add_option("--correlation", arguments->correlation, values::ratio,
-                  "correlation between the gradients of any two workers and iterations, 0 to 1")
-      .capture_default_str();
-  command
-      .add_option("--residuals", arguments->residuals,
-                  {.name = "RULE", .words = [] { return names_of(residual_rules); }},
-                  "gtopk: conserving (a receiver keeps the entries that it drops) or as-printed (Algorithm 4, line 10)")
-      .capture_default_str();
-  command.add_option("--seed", arguments->seed, values::number, "seed of all random numbers").capture_default_str();
-  command
-      .add_option("-o,--option", arguments->options, {"KEY=VALUE", "options"},
-                  "density=SHARE (0.001) or bits=NUMBER (8), any number of times")
-      .allow_extra_args(false);
-  command.add_flag("--json", arguments->json, "print one JSON object");
-  command.footer(
+  command.add_option(
+      "-n,--workers", arguments.workers, values::number,
+      "if more than one, also exchange gradients as the codec's collective does; a power of two for gtopk");
+  command.add_option("--iterations", arguments.iterations, values::number,
+                     "iterations of the mean error and of the exchange");
+  command.add_option("--repetitions", arguments.repetitions, values::number,
+                     "repetitions of each time measurement; the median is reported");
+  command.add_option("--distribution", arguments.distribution,
+                     one_of("DISTRIBUTION", [] { return names_of(distributions); }),
+                     "distribution of a gradient's elements: normal, laplace or lognormal (of either sign)");
+  command.add_option("--correlation", arguments.correlation, values::ratio,
+                     "correlation between the gradients of any two workers and iterations, 0 to 1");
+  command.add_option(
+      "--residuals", arguments.residuals, one_of("RULE", [] { return names_of(residual_rules); }),
+      "gtopk: conserving (a receiver keeps the entries that it drops) or as-printed (Algorithm 4, line 10)");
+  command.add_option("--seed", arguments.seed, values::number, "seed of all random numbers");
+  command.add_option("-o,--option", arguments.options, {"KEY=VALUE", "options"},
+                     "density=SHARE (0.001) or bits=NUMBER (8), any number of times");
+  command.add_flag("--json", arguments.json, "print one JSON object");
+  command.footer =
       "Errors are relative to the norm of the exact result: 0 is perfect, 1 is as bad as sending nothing.\n"
       "Examples:\n"
       "  allreplay codec --codec qsgd --elements 1000000 --option bits=4\n"
       "  allreplay codec --codec gtopk --elements 10000 --option density=0.01 --workers 16 --iterations 100 "
-      "--residuals as-printed");
-  command.callback([arguments](Context& context) { execute(context, *arguments); });
+      "--residuals as-printed";
 }
 
 }  // namespace allreplay

@@ -6,11 +6,9 @@
 #include "sim/base/core/text.hpp"
 #include "sim/output/picture/picture_file.hpp"
 #include "sim/output/report/collective_report.hpp"
-#include "sim/output/report/links_report.hpp"
-#include "sim/output/view/busbw_picture.hpp"
-#include "sim/output/view/links_picture.hpp"
+#include "sim/output/report/topology_report.hpp"
+#include "sim/output/view/pictures.hpp"
 #include "sim/programs/command/command.hpp"
-#include "sim/programs/command/operation_argument.hpp"
 #include "sim/replay/training/collective_choice.hpp"
 #include "sim/studies/experiment/over_seeds.hpp"
 
@@ -85,8 +83,8 @@ Scenario scenario_of(Library& library, const CollectiveArguments& arguments, con
   return scenario;
 }
 
-std::string title_of(const View& heading, const JsonValue& json) {
-  return std::string(trim(rendered(heading, json, {.width = 1000})));
+std::string title_of(const JsonValue& json) {
+  return std::string(trim(rendered(collectives_heading_view(), json, {.width = 1000})));
 }
 
 // In fluid and message a single collective's picture is its use of links.
@@ -97,34 +95,25 @@ void execute_one(Context& context, const CollectiveArguments& arguments, const P
   if (arguments.links || (drawn && collective_of(one.scenario).detailed()))
     usage = link_usage(one.scenario, rows.back().bytes, rows.back().time_s,
                        argument(arguments.links ? "--links" : "--plot"));
-  JsonValue json = collective_json(one.scenario, one.pricing);
+  JsonValue json = collectives_json({one});
   if (arguments.links) json["rows"].back()["links"] = links_json(*usage);
-  const std::string title = title_of(collective_heading_view(), json);
+  const std::string title = title_of(json);
   if (drawn)
     write_picture(context.files(), arguments.plot,
                   usage ? links_picture(*usage, *one.scenario.cluster.network.topology,
                                         fmt::format("{}; {}", title, format_size(rows.back().bytes)))
                         : busbw_picture({one}, title));
   if (arguments.json) return context.console.print_json(json["rows"]);
-  context.console.show(collective_view(), json);
+  context.console.show(collectives_view(), json);
   if (!arguments.links) return;
   context.console.print("\n");
   context.console.show(links_view(), links_document(*usage));
 }
 
-void print_csv(Console& console, const std::vector<PricedCollective>& all) {
-  const std::vector<Row> rows = collectives_rows(all);
-  std::vector<std::string_view> keys;
-  for (const NamedCell& cell : rows.front()) keys.push_back(cell.column->key);
-  console.print("{}\n", csv_header(keys));
-  for (const Row& row : rows) console.print("{}\n", to_csv(row));
-}
-
 void execute_several(Context& context, const CollectiveArguments& arguments, const std::vector<PricedCollective>& all) {
   const JsonValue json = collectives_json(all);
-  if (!arguments.plot.empty())
-    write_picture(context.files(), arguments.plot, busbw_picture(all, title_of(collectives_heading_view(), json)));
-  if (arguments.csv) return print_csv(context.console, all);
+  if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, busbw_picture(all, title_of(json)));
+  if (arguments.csv) return print_csv(context.console, collectives_rows(all));
   if (!arguments.json) return context.console.show(collectives_view(), json);
   auto rows = JsonValue::array();
   for (const Row& row : collectives_rows(all)) rows.push_back(json_of(row));
@@ -140,10 +129,9 @@ void execute(Context& context, const CollectiveArguments& arguments) {
   std::vector<PricedCollective> all;
   for (const ScenarioArguments& words : all_words) all.push_back({scenario_of(library, arguments, words), {}});
   const std::vector<Bytes> sizes = sizes_of(files, arguments);
-  if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
   std::vector<std::string> read;
   for (const ScenarioArguments& words : all_words) read.push_back(file_behind(files, "topologies", words.cluster));
-  require_separate(files, {{"--plot", arguments.plot}}, read);
+  require_separate(files, {picture_at("--plot", arguments.plot)}, read);
   for (PricedCollective& one : all) {
     one.pricing = price_over_seeds(one.scenario, sizes);
     context.console.warn(one.pricing.warning);
@@ -158,43 +146,39 @@ void execute(Context& context, const CollectiveArguments& arguments) {
 }  // namespace
 
 void add_collective(CommandLine& app) {
-  auto arguments = std::make_shared<CollectiveArguments>();
-  Command command =
-      app.add_subcommand("collective", "time a single collective, by message size, as nccl-tests prints it");
-  add_cluster_options(command, arguments->clusters, arguments->cluster_words);
-  command.add_option("-n,--workers", arguments->workers, values::number, "number of workers (the cluster file's)")
+  auto [command, arguments] = app.add<CollectiveArguments>(
+      "collective", "time a single collective, by message size, as nccl-tests prints it", execute);
+  add_cluster_options(command, arguments.clusters, arguments.cluster_words);
+  command.add_option("-n,--workers", arguments.workers, values::number, "number of workers (the cluster file's)")
       .several();
   command
-      .add_option("--collective", arguments->collectives, {"COLLECTIVE", "collectives"},
+      .add_option("--collective", arguments.collectives, {"COLLECTIVE", "collectives"},
                   "the algorithm (the cluster file's); see `allreplay list collectives`")
       .several();
   command
-      .add_option("--fidelity", arguments->fidelities,
-                  {.name = "FIDELITY", .words = [] { return names_of(fidelities); }},
+      .add_option("--fidelity", arguments.fidelities, one_of("FIDELITY", [] { return names_of(fidelities); }),
                   "alpha-beta, fluid or message (the cluster file's)")
       .several();
-  command.add_option("--operation", arguments->operation,
-                     {.name = "OPERATION", .words = [] { return names_of(operations_with(&OperationRow::usual)); }},
+  command.add_option("--operation", arguments.operation,
+                     one_of("OPERATION", [] { return names_of(operations_with(&OperationRow::usual)); }),
                      "the operation to time; --bytes as nccl-tests counts them: " +
                          choices(names_of(operations_with(&OperationRow::usual))));
-  add_seeds_option(command, arguments->seeds);
-  add_change_options(command, arguments->changes, {Changed::Network});
-  command.add_option("--bytes", arguments->bytes, values::size, "sizes, or FROM:TO:xFACTOR (8B:1GiB:x2)").several();
+  add_seeds_option(command, arguments.seeds);
+  add_change_options(command, arguments.changes, {Changed::Network});
+  command.add_option("--bytes", arguments.bytes, values::size, "sizes, or FROM:TO:xFACTOR (8B:1GiB:x2)").several();
+  command.add_option("-o,--option", arguments.options, {"KEY=VALUE", "options"},
+                     "key=value, any number of times; see `allreplay list options`");
+  Option& json = command.add_flag("--json", arguments.json, "print a JSON array");
+  Option& csv = command.add_flag("--csv", arguments.csv, "print CSV").excludes(json);
   command
-      .add_option("-o,--option", arguments->options, {"KEY=VALUE", "options"},
-                  "key=value, any number of times; see `allreplay list options`")
-      .allow_extra_args(false);
-  const Option json = command.add_flag("--json", arguments->json, "print a JSON array");
-  const Option csv = command.add_flag("--csv", arguments->csv, "print CSV").excludes(json);
-  command
-      .add_flag("--links", arguments->links,
+      .add_flag("--links", arguments.links,
                 "fluid, message: print the use of each kind of link at the largest size, and the hottest links by name")
       .excludes(csv);
   command.add_option(
-      "--plot", arguments->plot, values::file,
+      "--plot", arguments.plot, values::file,
       "draw busbw by size, and where the fastest changes; of a single collective in fluid or message, the "
       "topology, its links coloured by use: FILE.svg, .png or .pdf");
-  command.footer(
+  command.footer =
       "algbw is bytes / time; busbw is the part that a link carries (2(N-1)/N of algbw for an all-reduce).\n"
       "With --operation the size is that of the whole buffer: of a rank after an all-gather, of a rank before a "
       "reduce-scatter, and all that it sends in an all-to-all.\n"
@@ -202,8 +186,7 @@ void add_collective(CommandLine& app) {
       "Examples:\n  allreplay collective --cluster fat-tree-16 --workers 256 --collective ring --fidelity message "
       "--bytes 1MiB:1GiB:x4\n"
       "  allreplay collective --cluster k80-10gbe --workers 16 --collective ring,double-binary-tree,recursive-doubling "
-      "--plot busbw.svg");
-  command.callback([arguments](Context& context) { execute(context, *arguments); });
+      "--plot busbw.svg";
 }
 
 }  // namespace allreplay

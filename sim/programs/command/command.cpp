@@ -18,6 +18,7 @@
 #include "sim/base/core/units.hpp"
 #include "sim/formats/interchange/gzip.hpp"
 #include "sim/inputs/estimate/estimate.hpp"
+#include "sim/output/picture/picture_file.hpp"
 #include "sim/output/report/phrases.hpp"
 #include "sim/plans/schedule/unknown_name_hints.hpp"
 #include "sim/programs/command/help.hpp"
@@ -62,11 +63,9 @@ constexpr std::int64_t most_jobs = 1024;
 
 }  // namespace
 
-void add_jobs_option(Command command, std::string& jobs, std::string_view what) {
-  command
-      .add_option("-j,--jobs", jobs, values::number,
-                  fmt::format("number of {} at a time, at most {}; results do not depend on it", what, most_jobs))
-      .capture_default_str();
+void add_jobs_option(Command& command, std::string& jobs, std::string_view what) {
+  command.add_option("-j,--jobs", jobs, values::number,
+                     fmt::format("number of {} at a time, at most {}; results do not depend on it", what, most_jobs));
 }
 
 int parse_jobs(const std::string& text) {
@@ -128,19 +127,19 @@ Outcome run_with_progress(const Console& console, const Scenario& scenario) {
   return run(scenario, [&progress] { progress.advance(); });
 }
 
-void add_engine(Command command, std::string& engine) {
+void add_engine(Command& command, std::string& engine) {
   command.add_option("--engine", engine, {.name = "ENGINE", .choices = "mpi"},
                      "mpi: simulate on the ranks of mpirun (docs/clusters.md)");
 }
 
-void require_mpi_or_none(const std::string& engine) {
-  if (!engine.empty() && engine != "mpi")
+void on_engine(Console& console, const std::string& engine, const std::function<Farm::Answer()>& prepare,
+               const std::function<void(Farm* farm)>& lead) {
+  if (engine.empty()) return lead(nullptr);
+  if (engine != "mpi")
     throw InputError(argument("--engine"), fmt::format("'{}' is not an engine of this command", engine), "mpi");
+  on_farm(console, prepare, [&](Farm& farm) { lead(&farm); });
 }
 
-namespace {
-
-// Parses a share, such as 0.02 or 2%.
 double parse_share(const std::string& text, const std::string& flag, std::string_view example) {
   const SourceLocation place = argument(flag);
   const bool percent = text.ends_with('%');
@@ -152,8 +151,6 @@ double parse_share(const std::string& text, const std::string& flag, std::string
   return share;
 }
 
-}  // namespace
-
 WinningRule WinningArguments::rule() const {
   const double share = parse_share(tie, "--tie", "0.02 or 2%");
   if (!now.empty()) find_strategy(now, argument("--now"));
@@ -164,32 +161,63 @@ WinningRule WinningArguments::rule() const {
   return rule;
 }
 
-void add_doubt_option(Command command, WinningArguments& arguments) {
+void add_doubt_option(Command& command, WinningArguments& arguments) {
   arguments.doubt = "0.5";
-  command
-      .add_option(
-          "--doubt", arguments.doubt, {"SHARE|none"},
-          "part of the bandwidth between nodes with which the winner, what ties with it and the best of another "
-          "kind are replayed; of ties what loses least there wins, and the verdict says if another one does")
-      .capture_default_str();
+  command.add_option(
+      "--doubt", arguments.doubt, {"SHARE|none"},
+      "part of the bandwidth between nodes with which the winner, what ties with it and the best of another "
+      "kind are replayed; of ties what loses least there wins, and the verdict says if another one does");
 }
 
-void add_winning_options(Command command, WinningArguments& arguments) {
-  command
-      .add_option("--tie", arguments.tie, {"SHARE"},
-                  "rows within this share of the fastest tie, and the simplest to run wins: what runs now, then a "
-                  "framework's default, then the fewest options changed; if less than 20 % of the memory is free, "
-                  "memory decides first")
-      .capture_default_str();
+void add_winning_options(Command& command, WinningArguments& arguments) {
+  command.add_option("--tie", arguments.tie, {"SHARE"},
+                     "rows within this share of the fastest tie, and the simplest to run wins: what runs now, then a "
+                     "framework's default, then the fewest options changed; if less than 20 % of the memory is free, "
+                     "memory decides first");
   command.add_option("--now", arguments.now, values::strategy, "the strategy that you run now, which wins ties");
-  command
-      .add_option("--headroom", arguments.headroom, {"SHARE"},
-                  "the share of a worker's memory that the winner leaves free, for what is not simulated: fragments of "
-                  "the allocator, buffers of NCCL and cuBLAS, temporary tensors")
-      .capture_default_str();
+  command.add_option(
+      "--headroom", arguments.headroom, {"SHARE"},
+      "the share of a worker's memory that the winner leaves free, for what is not simulated: fragments of "
+      "the allocator, buffers of NCCL and cuBLAS, temporary tensors");
 }
 
-void add_strategy_or_plan(Command command, std::string& strategy, std::string& plan) {
+Training TrainingArguments::training() const {
+  Training training;
+  if (!tokens.empty()) training.amount = parse_amount(tokens, "tok", argument("--tokens"));
+  if (!samples.empty()) {
+    training.amount = parse_amount(samples, "", argument("--samples"));
+    training.in_tokens = false;
+  }
+  for (const auto& [text, option] : {std::pair(&price, "--price"), {&pue, "--pue"}})
+    if (!text->empty() && !training.is_asked())
+      throw InputError(argument(option), "needs a training", "--tokens 15T or --samples 90M in addition");
+  if (!price.empty()) training.prices = parse_prices(price, argument("--price"));
+  if (!pue.empty()) training.pue = parse_number(pue, argument("--pue"));
+  if (!(training.pue >= 1 && training.pue <= 10))
+    throw InputError(argument("--pue"), fmt::format("'{}' is not a valid PUE", pue), "1 to 10, such as 1.2");
+  return training;
+}
+
+void add_training_options(Command& command, TrainingArguments& arguments) {
+  constexpr const char* heading = "A whole training";
+  Option& tokens = command
+                       .add_option("--tokens", arguments.tokens, {"N"},
+                                   "days, GPU-hours and energy of training on so many tokens, such as 15T")
+                       .group(heading);
+  command.add_option("--samples", arguments.samples, {"N"}, "the same in samples, such as 90M")
+      .excludes(tokens)
+      .group(heading);
+  command
+      .add_option("--price", arguments.price, {"PRICE"},
+                  "dollars per GPU-hour, such as 2.5/h; CLUSTER=2.5/h,... for each cluster")
+      .group(heading);
+  command
+      .add_option("--pue", arguments.pue, values::number,
+                  "energy of the data centre over that of its GPUs at their rated power (1)")
+      .group(heading);
+}
+
+void add_strategy_or_plan(Command& command, std::string& strategy, std::string& plan) {
   command.add_option("-s,--strategy", strategy, values::strategy, "see `allreplay list strategies`");
   command.add_option("--plan", plan, values::file,
                      "instead of --strategy: a plan from a file, as `allreplay plan --json` writes it");
@@ -226,7 +254,8 @@ void require_separate(const Files& files, const std::vector<Output>& outputs, co
   std::set<std::string> read;
   for (const std::string& input : inputs) read.insert(files.identity(input));
   std::map<std::string, std::string> written;  // option by file
-  for (const auto& [option, file, is_compressed, mark, force] : outputs) {
+  for (const auto& [option, file, is_compressed, mark, force, is_picture] : outputs) {
+    if (is_picture && !file.empty()) require_picture(file, argument(option));
     if (file.starts_with("--"))
       throw InputError(argument(option), fmt::format("'{}' is an option, not a file", file),
                        fmt::format("{} FILE, or ./{} for a file of that name", option, file));
@@ -252,12 +281,31 @@ void require_separate(const Files& files, const std::vector<Output>& outputs, co
     }
 }
 
+CollectiveOp parse_operation(const std::string& name) {
+  const auto letters_of = [](std::string text) {
+    if (text.ends_with("_perf")) text.resize(text.size() - 5);
+    std::erase_if(text, [](char c) { return c == '-' || c == '_'; });
+    return text;
+  };
+  const auto rows = operations_with(&OperationRow::usual);
+  for (const OperationRow& row : rows)
+    if (letters_of(std::string(row.name)) == letters_of(name)) return row.value;
+  fail_with_all(name, names_of(rows), argument("--operation"), "unknown operation '{}'");
+}
+
+void print_csv(Console& console, const std::vector<Row>& rows) {
+  std::vector<std::string_view> names;
+  for (const NamedCell& one : rows.front()) names.push_back(one.column->key);
+  console.print("{}\n", csv_header(names));
+  for (const Row& row : rows) console.print("{}\n", to_csv(row));
+}
+
 std::uint64_t parse_seed(const std::string& text) {
   return static_cast<std::uint64_t>(
       parse_integer(text, 0, std::numeric_limits<std::int64_t>::max(), argument("--seed")));
 }
 
-void add_seeds_option(Command command, std::string& seeds) {
+void add_seeds_option(Command& command, std::string& seeds) {
   command.add_option(
       "--seeds", seeds, {.name = "FROM:TO|N,..."},
       "repeat it with these seeds of jitter, spread and ecmp, the same for all rows: means and statistics");

@@ -12,11 +12,13 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/base/core/collective_op.hpp"
 #include "sim/base/farm/farm.hpp"
 #include "sim/programs/command/command_line.hpp"
 #include "sim/programs/command/console.hpp"
-#include "sim/studies/experiment/ranking.hpp"
 #include "sim/studies/experiment/request.hpp"
+#include "sim/studies/experiment/training_cost.hpp"
+#include "sim/studies/results/outcome.hpp"
 
 namespace allreplay {
 
@@ -57,7 +59,7 @@ inline constexpr std::initializer_list<Changed> every_change = {Changed::Network
                                                                 Changed::Stragglers};
 
 /// Adds the flags that change one of `kinds`.
-void add_change_options(Command command, ChangeArguments& arguments, std::initializer_list<Changed> kinds);
+void add_change_options(Command& command, ChangeArguments& arguments, std::initializer_list<Changed> kinds);
 
 std::vector<ChangeText> changes_of(const ChangeArguments& arguments);
 
@@ -65,8 +67,8 @@ std::vector<ChangeText> changes_of(const ChangeArguments& arguments);
 using ClusterWordArguments = std::map<std::string, std::string, std::less<>>;
 
 /// Adds --cluster, and the flags that describe a cluster instead.
-void add_cluster_options(Command command, std::string& cluster, ClusterWordArguments& words);
-void add_cluster_options(Command command, std::vector<std::string>& clusters, ClusterWordArguments& words);
+void add_cluster_options(Command& command, std::string& cluster, ClusterWordArguments& words);
+void add_cluster_options(Command& command, std::vector<std::string>& clusters, ClusterWordArguments& words);
 
 std::vector<ChangeText> words_of_cluster(const ClusterWordArguments& arguments);
 
@@ -75,12 +77,14 @@ struct ScenarioArguments {
   std::string profile, model, device, tokens;  ///< a profile, or a model, its device and the tokens of a sample
   std::string cluster, workers, collective, fidelity, codec, forward_ratio, seeds;
   ClusterWordArguments cluster_words;
-  std::vector<std::string> options;                          ///< key=value
-  std::string accumulate, zero, shard_group, memory;         ///< strategy options with flags of their own
-  std::map<std::string, std::string, std::less<>> parallel;  ///< the same for parallelism and its schedule, by flag
+  std::vector<std::string> options;                       ///< key=value
+  std::map<std::string, std::string, std::less<>> flags;  ///< --pp and other options with flags of their own
   ChangeArguments changes;
   std::vector<std::string> configs;  ///< files of --config, whose settings are among the others (config_words.hpp)
   bool no_reuse = false, sequence_parallel = false;
+
+  /// The value of a flag such as "--pp"; "" if it is not given.
+  std::string flag(std::string_view name) const;
 
   /// True if a cluster was given, by --cluster or by flags that describe one.
   bool has_cluster() const;
@@ -94,19 +98,19 @@ struct ScenarioArguments {
 
 /// Options that take several values, for commands that combine them: "a,b", or the option repeated.
 struct SeveralArguments {
-  std::vector<std::string> clusters, workers, collectives, fidelities, codecs, shard_groups;
-  std::map<std::string, std::vector<std::string>, std::less<>> parallel;  ///< by flag
+  std::vector<std::string> clusters, workers, collectives, fidelities, codecs;
+  std::map<std::string, std::vector<std::string>, std::less<>> flags;  ///< as ScenarioArguments::flags
 };
 
 /// Adds the options of a scenario to `command`. With `several`, the options in it take lists. Returns --profile.
-Option add_scenario_options(Command command, ScenarioArguments& arguments, SeveralArguments* several = nullptr);
+Option& add_scenario_options(Command& command, ScenarioArguments& arguments, SeveralArguments* several = nullptr);
 
 /// Adds --model and the other options that estimate a profile instead of `profile` (--profile).
-void add_model_options(Command command, Option profile, ScenarioArguments& arguments);
+void add_model_options(Command& command, Option& profile, ScenarioArguments& arguments);
 
 /// The same without the options of the profile. Returns --cluster, which is not required here.
-Option add_setting_options(Command command, ScenarioArguments& arguments, std::initializer_list<Changed> changes,
-                           SeveralArguments* several = nullptr);
+Option& add_setting_options(Command& command, ScenarioArguments& arguments, std::initializer_list<Changed> changes,
+                            SeveralArguments* several = nullptr);
 
 /// Warns about options that had no effect on any of the outcomes. REQUIRES: `outcomes` is not empty.
 void warn_of_idle_options(Console& console, const ScenarioArguments& arguments, std::span<const Outcome> outcomes);
@@ -118,7 +122,7 @@ std::vector<std::string> split_list(const Files& files, const std::vector<std::s
 /// Expands "16", "8:1024:x2" or "8:64:+8" into numbers of workers; "" (the cluster's own number) stays as it is.
 std::vector<std::string> worker_counts(const std::string& text, const std::string& option = "--workers");
 
-/// The parallelism options in `several`: for each option that was given, its values.
+/// The options with flags in `several`: for each option that was given, its values.
 std::vector<std::vector<OptionText>> several_options(const Files& files, const SeveralArguments& several);
 
 /// The values of --tie, --now and --headroom, which decide which result wins.
@@ -130,12 +134,21 @@ struct WinningArguments {
   /// Throws InputError.
   WinningRule rule() const;
 };
-void add_winning_options(Command command, WinningArguments& arguments);
+void add_winning_options(Command& command, WinningArguments& arguments);
 /// Adds --doubt, for commands that replay winners with less bandwidth.
-void add_doubt_option(Command command, WinningArguments& arguments);
+void add_doubt_option(Command& command, WinningArguments& arguments);
+
+/// The values of --tokens and the other options for the costs of a whole training.
+struct TrainingArguments {
+  std::string tokens, samples, price, pue;
+
+  /// Throws InputError.
+  Training training() const;
+};
+void add_training_options(Command& command, TrainingArguments& arguments);
 
 /// Adds --strategy and --plan, exactly one of which must be given.
-void add_strategy_or_plan(Command command, std::string& strategy, std::string& plan);
+void add_strategy_or_plan(Command& command, std::string& strategy, std::string& plan);
 /// Throws InputError unless exactly one was given.
 void require_strategy_or_plan(const std::string& strategy, const std::string& plan);
 
@@ -146,7 +159,13 @@ struct Output {
   /// Text by which the command recognises a file that it wrote; "": any that is a picture, if its name says so.
   std::string_view mark = "";
   std::optional<bool> force = {};  ///< the value of --force, if the command has it: replaces any file
+  bool is_picture = false;         ///< its name must end in .svg, .png or .pdf
 };
+
+/// The file of --plot or another option that draws.
+inline Output picture_at(const std::string& option, const std::string& file) {
+  return {.option = option, .file = file, .is_picture = true};
+}
 
 /// Throws InputError if an output is also an input or another output (links are followed), looks like an option
 /// ("--out --json"), is "-", ends in .gz although it is not compressed, cannot be written, or is a file of another
@@ -162,17 +181,26 @@ std::string file_behind(const Files& files, std::string_view folder, const std::
 /// The location of an option on the command line, for errors.
 SourceLocation argument(const std::string& option);
 
+/// The operation of that name, which may be spelt as nccl-tests and MPI do: all_reduce, alltoall, reduce_scatter_perf.
+CollectiveOp parse_operation(const std::string& name);
+
+/// Prints rows that have the same columns as CSV. REQUIRES: there are some.
+void print_csv(Console& console, const std::vector<Row>& rows);
+
 /// Parses --seed. Throws InputError.
 std::uint64_t parse_seed(const std::string& text);
 
 /// Adds --seeds.
-void add_seeds_option(Command command, std::string& seeds);
+void add_seeds_option(Command& command, std::string& seeds);
 
 /// Parses --seeds; empty if it is not given. Throws InputError.
 std::vector<std::uint64_t> seeds_in(const std::string& text);
 
 /// Parses an option's value, a number above 0. Throws InputError.
 double positive_number(const std::string& text, const std::string& option);
+
+/// Parses a share from 0 to below 1, such as 0.02 or 2%. Throws InputError, with an example.
+double parse_share(const std::string& text, const std::string& flag, std::string_view example);
 
 /// Splits lists such as "a,b,c" into one list of names. Throws InputError for an empty name or a repeated one.
 std::vector<std::string> names_in(const std::vector<std::string>& lists, const SourceLocation& place);
@@ -181,7 +209,7 @@ std::vector<std::string> names_in(const std::vector<std::string>& lists, const S
 bool selects_all(const std::vector<std::string>& strategies);
 
 /// Adds --jobs, the number of `what` ("rows", "trials") that are simulated at a time.
-void add_jobs_option(Command command, std::string& jobs, std::string_view what);
+void add_jobs_option(Command& command, std::string& jobs, std::string_view what);
 
 /// Parses --jobs. Throws InputError.
 int parse_jobs(const std::string& text);
@@ -200,9 +228,12 @@ void on_farm(Console& console, const std::function<Farm::Answer()>& prepare,
 /// Simulates a scenario. Shows progress if jitter makes it replay many iterations, unless the output is captured.
 Outcome run_with_progress(const Console& console, const Scenario& scenario);
 
-/// Adds --engine to a command whose only engine is MPI; require_mpi_or_none() throws InputError for another value.
-void add_engine(Command command, std::string& engine);
-void require_mpi_or_none(const std::string& engine);
+/// Adds --engine to a command whose only engine is MPI.
+void add_engine(Command& command, std::string& engine);
+
+/// Calls `lead` without a farm; with --engine mpi, as on_farm() does. Throws InputError for another engine.
+void on_engine(Console& console, const std::string& engine, const std::function<Farm::Answer()>& prepare,
+               const std::function<void(Farm* farm)>& lead);
 
 /// Handles options that only some of a command's strategies read: the others run without them, and a note says so.
 class OptionsOfSome {

@@ -14,7 +14,6 @@
 namespace allreplay {
 
 struct Context;
-struct OptionDefinition;
 
 /// A value of an option, and its meaning.
 struct AnnotatedValue {
@@ -25,19 +24,33 @@ struct AnnotatedValue {
 template <class Rows>
 std::vector<AnnotatedValue> summaries(const Rows& rows) {
   std::vector<AnnotatedValue> values;
-  for (const auto& row : rows) values.push_back({std::string(row.name), std::string(row.summary)});
+  for (const auto& row : rows)
+    if constexpr (requires { row.summary; })
+      values.push_back({std::string(row.name), std::string(row.summary)});
+    else
+      values.push_back({std::string(row.name), std::string(row.about)});
   return values;
 }
 
-/// The kind of value that an option takes, and its possible values, which are listed only when help needs them.
+/// The values of an option, for help and shell completion.
 struct OptionValue {
-  std::string_view name = "VALUE";                       ///< placeholder in help: "STRATEGY"
-  std::string_view list = "";                            ///< their kind in `allreplay list`; "": not listed
+  std::string_view name = "VALUE";                       ///< in help: "N", "FILE"
+  std::string_view list = "";                            ///< a kind of names that `allreplay list` knows: "strategies"
   bool file = false;                                     ///< a path is accepted, too
   std::string_view choices = "";                         ///< fixed values, separated by commas
   std::vector<std::string> (*words)() = nullptr;         ///< fixed values from a table
   std::vector<AnnotatedValue> (*annotated)() = nullptr;  ///< the same; help explains each below the option
+
+  std::vector<AnnotatedValue> annotated_words() const {
+    return annotated ? annotated() : std::vector<AnnotatedValue>();
+  }
+  std::vector<std::string> fixed_words() const;
 };
+
+/// A word of a table.
+constexpr OptionValue one_of(std::string_view name, std::vector<std::string> (*words)()) {
+  return {.name = name, .words = words};
+}
 
 /// Kinds of values that several options share.
 namespace values {
@@ -48,91 +61,78 @@ inline constexpr OptionValue file{"FILE", "", true}, profile{"PROFILE", "profile
 inline constexpr OptionValue strategy{"STRATEGY", "strategies"}, strategies{"STRATEGY,...", "strategies"};
 }  // namespace values
 
-/// The description of an option, a flag or a positional argument.
-struct OptionRecord {
+/// An option, a flag or a positional argument.
+struct Option {
   std::string names;  ///< "-p,--profile"; a positional has no dash
-  std::string help;
-  std::variant<std::monostate, std::string*, std::vector<std::string>*, bool*> target;  ///< none: --help
+  std::string help;   ///< one line; if it ends with a colon, the annotated values follow
+  std::variant<std::monostate, std::string*, std::vector<std::string>*, bool*> target = {};  ///< none: --help
   OptionValue value = {};
-  bool required = false, shows_default = false;
-  std::optional<bool> extra_args;                            ///< none: CLI11's default
-  bool several = false;                                      ///< takes a comma-separated list, as help says
-  std::string implied;                                       ///< its value if none follows; "": a value is required
-  std::vector<const OptionRecord*> needs, excludes, unless;  ///< not required if an option in `unless` is given
-  std::string group;                                         ///< its heading in help; "": "Options"
+  bool is_required = false;
+  bool is_list = false;              ///< takes a comma-separated list, as help says
+  bool takes_several_words = false;  ///< "--merge a b"
+  std::string implied_value = {};    ///< its value if none follows; "": a value is required
+  std::string heading = {};          ///< in help; "": "Options"
+  std::vector<const Option*> needed = {}, excluded = {}, alternatives = {};  ///< an alternative makes it not required
 
-  std::vector<std::string> separate_names() const;  ///< "-p", "--profile"
-  std::string longest_name() const;                 ///< "--profile"
+  Option& takes(const OptionValue& kind) { return value = kind, *this; }
+  Option& required(bool whether = true) { return is_required = whether, *this; }
+  Option& several() { return is_list = true, *this; }
+  Option& allow_extra_args() { return takes_several_words = true, *this; }
+  Option& implied(const std::string& text) { return implied_value = text, *this; }
+  Option& needs(const Option& other) { return needed.push_back(&other), *this; }
+  Option& excludes(const Option& other) { return excluded.push_back(&other), *this; }
+  Option& unless(const Option& other) { return alternatives.push_back(&other), *this; }
+  Option& group(const std::string& title) { return heading = title, *this; }
+
+  bool is_positional() const { return names[0] != '-'; }
+  bool is_flag() const { return target.index() == 0 || std::holds_alternative<bool*>(target); }
+  bool is_repeatable() const { return std::holds_alternative<std::vector<std::string>*>(target); }
+  std::vector<std::string> all_names() const;                                      ///< "-p", "--profile"
+  std::string longest_name() const { return names.substr(names.rfind(',') + 1); }  ///< "--profile"
+  std::string value_name() const { return std::string(value.name) + (is_list ? ",..." : ""); }
+  std::string full_help() const { return help + (is_list ? "; several: a,b" : ""); }
+  std::string help_in_one_line() const;  ///< full_help(), followed by the names of the annotated values
+  std::string default_text() const;      ///< the value at first; "" if it has none
 };
 
-/// A handle to an OptionRecord; valid as long as its command line.
-class Option {
- public:
-  explicit Option(OptionRecord* record) : record_(record) {}
+struct Command {
+  std::string name, help;
+  std::string footer = {};
+  std::function<void(Context&)> run = {};
+  std::deque<Option> options = {};  ///< a deque, so that pointers to options stay valid
 
-  Option takes(const OptionValue& value);
-  Option required(bool whether = true);
-  Option several();
-  Option allow_extra_args(bool whether);
-  Option implied(const std::string& value);
-  Option capture_default_str();
-  Option needs(Option other);
-  Option excludes(Option other);
-  Option unless(Option other);
-  Option group(const std::string& name);
+  Option& add_option(const std::string& names, std::string& target, const OptionValue& value, const std::string& help);
+  Option& add_option(const std::string& names, std::vector<std::string>& target, const OptionValue& value,
+                     const std::string& help);
+  Option& add_flag(const std::string& names, bool& target, const std::string& help);
 
-  OptionDefinition definition() const;
-
- private:
-  OptionRecord* record_;
+  const Option* find(std::string_view option) const;  ///< by any of its names, or null
+  /// REQUIRES: the command has an option of this name.
+  Option& get_option(std::string_view option) { return const_cast<Option&>(*find(option)); }
 };
 
-struct CommandRecord {
-  std::string name, help, footer;
-  std::deque<OptionRecord> options;  ///< a deque, so that pointers to options stay valid
-  std::function<void(Context&)> run;
-};
+struct CommandLine {
+  std::string program, about, version, footer;
+  std::deque<Command> commands = {};  ///< in the order of their definition
 
-/// A handle to a CommandRecord; valid as long as its command line, and so must be the variables that options set.
-class Command {
- public:
-  explicit Command(CommandRecord* record) : record_(record) {}
-
-  Option add_option(const std::string& names, std::string& target, const OptionValue& value, const std::string& help);
-  Option add_option(const std::string& names, std::vector<std::string>& target, const OptionValue& value,
-                    const std::string& help);
-  Option add_flag(const std::string& names, bool& value, const std::string& help);
-  void footer(const std::string& text);
-  void callback(std::function<void(Context&)> run);
-
-  std::string get_name() const;
-  std::string get_description() const;
-  std::string get_footer() const;
-  Option get_option(const std::string& name) const;
-  std::vector<Option> get_options() const;
-
- private:
-  CommandRecord* record_;
-};
-
-class CommandLine {
- public:
-  CommandLine(const std::string& program, const std::string& description, const std::string& version,
-              const std::string& footer);
-  ~CommandLine();
-
-  Command add_subcommand(const std::string& name, const std::string& help);
-
-  std::string get_description() const;
-  std::string get_footer() const;
-  std::vector<Command> get_subcommands() const;  ///< in the order of their definition
+  template <class Arguments>
+  struct Added {
+    Command& command;
+    Arguments& arguments;
+  };
+  /// Adds a command. Its arguments, which its options set, live as long as the command line.
+  template <class Arguments>
+  Added<Arguments> add(const std::string& name, const std::string& help,
+                       void (*execute)(Context& context, const Arguments& arguments)) {
+    const auto arguments = std::make_shared<Arguments>();
+    Command& command = commands.emplace_back(Command{name, help});
+    command.options.push_back({.names = "-h,--help", .help = "show this help message and exit"});
+    command.run = [arguments, execute](Context& context) { execute(context, *arguments); };
+    return {command, *arguments};
+  }
 
   /// Parses `words` and runs the command they name, or prints help. Throws InputError if they are invalid.
-  void parse(std::vector<std::string> words, Context& context);
-
- private:
-  std::string program_, description_, version_, footer_;
-  std::deque<std::unique_ptr<CommandRecord>> commands_;
+  void parse(std::vector<std::string> words, Context& context) const;
 };
 
 }  // namespace allreplay

@@ -10,14 +10,12 @@
 #include "sim/base/core/text.hpp"
 #include "sim/output/picture/picture_file.hpp"
 #include "sim/output/report/phrases.hpp"
-#include "sim/output/report/scenario_labels.hpp"
 #include "sim/output/report/verdict.hpp"
 #include "sim/output/view/compare_picture.hpp"
-#include "sim/output/view/timeline_picture.hpp"
+#include "sim/output/view/pictures.hpp"
 #include "sim/programs/command/command.hpp"
 #include "sim/programs/command/config_words.hpp"
 #include "sim/programs/command/help.hpp"
-#include "sim/programs/command/training_arguments.hpp"
 #include "sim/replay/network/rounds_fabric.hpp"
 #include "sim/replay/training/possible.hpp"
 #include "sim/replay/training/sharding.hpp"
@@ -25,7 +23,8 @@
 #include "sim/studies/experiment/progress.hpp"
 #include "sim/studies/experiment/side_by_side.hpp"
 #include "sim/studies/experiment/sweep.hpp"
-#include "sim/studies/experiment/sweep_rows.hpp"
+#include "sim/studies/experiment/sweep_file.hpp"
+#include "sim/studies/results/scenario_labels.hpp"
 
 namespace allreplay {
 
@@ -44,17 +43,14 @@ struct CompareArguments {
   bool all() const { return selects_all(strategies) || (strategies.empty() && plans.empty()); }
 };
 
-void print_csv(Console& console, const Comparison& comparison) {
+std::vector<Row> rows_of(const Comparison& comparison) {
   std::vector<Row> rows;
   for (std::size_t i = 0; i < comparison.outcomes.size(); ++i) {
     Row& row = rows.emplace_back(row_of(comparison.outcomes[i]));
     append_cost(row, comparison.training, comparison.outcomes[i]);
     append_paired(row, comparison, i);
   }
-  std::vector<std::string_view> names;
-  for (const NamedCell& one : rows.front()) names.push_back(one.column->key);
-  console.print("{}\n", csv_header(names));
-  for (const Row& row : rows) console.print("{}\n", to_csv(row));
+  return rows;
 }
 
 // The scenarios to compare, and those left out.
@@ -69,7 +65,8 @@ struct Candidates {
 using Choices = std::vector<Requests::Choice>;
 
 // A choice for each word; without words, one that leaves the request as it is.
-Choices choices_of(const std::vector<std::string>& words, std::string Request::*word) {
+template <class Word>
+Choices choices_of(const std::vector<std::string>& words, Word Request::*word) {
   Choices choices;
   for (const std::string& one : words) choices.emplace_back([=](Request& request) { request.*word = one; });
   if (choices.empty()) choices.emplace_back([](Request&) {});
@@ -96,7 +93,7 @@ std::vector<Requests::Branch> ways_of(const Files& files, const CompareArguments
   for (const std::string& name : all ? names_of_all_strategies() : names)
     ways.push_back({[name, all](Request& request) {
                       request.strategy = name;
-                      if (!all) request.place_of_strategy = argument("--strategies");
+                      if (!all) request.strategy.place = argument("--strategies");
                     },
                     options});
   for (const std::string& plan : arguments.plans)
@@ -112,7 +109,7 @@ void require_known(const std::vector<std::string>& collectives, const std::vecto
 }
 
 Requests requests_of(const Files& files, const CompareArguments& arguments) {
-  const auto& [clusters, workers, collectives, fidelities, codecs, shard_groups, parallel] = arguments.several;
+  const auto& [clusters, workers, collectives, fidelities, codecs, flags] = arguments.several;
   const auto collective = split_list(files, collectives, "--collective"),
              fidelity = split_list(files, fidelities, "--fidelity");
   require_known(collective, fidelity);
@@ -139,13 +136,13 @@ Requests requests_of(const Files& files, const CompareArguments& arguments) {
 
 // Resolves a request; returns nothing if its number of workers is impossible, and records that for a warning.
 std::optional<Scenario> resolve_size(Library& library, const Request& request, Candidates& candidates) {
-  const auto is_known = [&](const auto& one) { return one.first == request.workers; };
+  const auto is_known = [&](const auto& one) { return one.first == request.workers.value; };
   if (std::any_of(candidates.impossible.begin(), candidates.impossible.end(), is_known)) return std::nullopt;
   try {
     return library.resolve(request);
   } catch (const InputError& error) {
-    if (!request.workers || error.place().path != argument("--workers").path) throw;
-    candidates.impossible.emplace_back(*request.workers, error);
+    if (!request.workers.value || error.place().path != argument("--workers").path) throw;
+    candidates.impossible.emplace_back(*request.workers.value, error);
     return std::nullopt;
   }
 }
@@ -185,44 +182,43 @@ Candidates candidates_of(const Inputs& inputs, const CompareArguments& arguments
   return candidates;
 }
 
-// The reasons why candidates cannot be simulated, each with the candidates that it rules out.
-class Complaints {
+// Texts, each once, with what it is about.
+class TextsOnce {
  public:
-  explicit Complaints(const Candidates& candidates) {
-    for (std::size_t i = 0; i < candidates.scenarios.size(); ++i) {
-      names_.push_back(identifying_names(candidates.scenarios[i]));
-      for (auto& [quantity, name] : names_.back())
-        if (quantity == "strategy") name = candidates.ways[i];  // a plan's file
-    }
+  void add(const std::string& text, std::size_t about) {
+    const auto known = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.first == text; });
+    (known == all.end() ? all.emplace_back(text, std::vector<std::size_t>()) : *known).second.push_back(about);
   }
 
-  void add(std::size_t candidate, const InputError& why) {
-    if (!first_) first_ = why;
-    const auto known = std::find_if(all_.begin(), all_.end(), [&](const auto& one) { return one.first == why.what(); });
-    (known == all_.end() ? all_.emplace_back(why.what(), std::vector<std::size_t>()) : *known)
-        .second.push_back(candidate);
-  }
-
-  [[noreturn]] void throw_first() const { throw InputError(*first_); }
-
-  void print_all(Console& console) const {
-    const ScenarioLabels labels(names_);
-    for (const auto& [why, candidates] : all_) {
-      std::vector<std::string> each;
-      for (const std::size_t one : candidates) each.push_back(labels.label(one));
-      console.warn(left_out(listed(each, 4), why, each.size() > 1));
-    }
-  }
-
- private:
-  std::vector<Names> names_;
-  std::vector<std::pair<std::string, std::vector<std::size_t>>> all_;
-  std::optional<InputError> first_;
+  std::vector<std::pair<std::string, std::vector<std::size_t>>> all;
 };
+
+std::vector<std::string> labels_of(const ScenarioLabels& labels, const std::vector<std::size_t>& places) {
+  std::vector<std::string> each;
+  for (const std::size_t place : places) each.push_back(labels.label(place));
+  return each;
+}
+
+// Warns of each reason why candidates were left out.
+void warn_of(Console& console, const TextsOnce& reasons, const Candidates& candidates) {
+  std::vector<Names> names;
+  for (std::size_t i = 0; i < candidates.scenarios.size(); ++i) {
+    names.push_back(identifying_names(candidates.scenarios[i]));
+    names.back()[named_by_strategy] = candidates.ways[i];  // a plan's file
+  }
+  const ScenarioLabels labels(names);
+  for (const auto& [why, places] : reasons.all)
+    console.warn(left_out(listed(labels_of(labels, places), 4), why, places.size() > 1));
+}
 
 // Checks all candidates, then simulates them. A failure becomes a warning; throws InputError if all fail.
 std::vector<Outcome> outcomes_of(Console& console, const Candidates& candidates, const CompareArguments& arguments) {
-  Complaints complaints(candidates);
+  TextsOnce reasons;
+  std::optional<InputError> first;
+  const auto leave_out = [&](std::size_t candidate, const InputError& why) {
+    if (!first) first = why;
+    reasons.add(why.what(), candidate);
+  };
   std::vector<Scenario> chosen;
   std::vector<std::size_t> numbers;
   std::size_t steps = 0;
@@ -234,7 +230,7 @@ std::vector<Outcome> outcomes_of(Console& console, const Candidates& candidates,
       steps += steps_of(chosen.back());
       cost += expected_cost(chosen.back());
     } catch (const InputError& error) {
-      complaints.add(i, error);
+      leave_out(i, error);
     }
   SideBySide how{.jobs = parse_jobs(arguments.jobs), .keep_timelines = !arguments.timeline.empty()};
   constexpr std::uint64_t long_work = 2'000'000;  // some seconds
@@ -250,9 +246,9 @@ std::vector<Outcome> outcomes_of(Console& console, const Candidates& candidates,
     if (attempts[i].outcome)
       outcomes.push_back(std::move(*attempts[i].outcome));
     else
-      complaints.add(numbers[i], *attempts[i].wrong);
-  if (outcomes.empty()) complaints.throw_first();
-  complaints.print_all(console);
+      leave_out(numbers[i], *attempts[i].wrong);
+  if (outcomes.empty()) throw InputError(*first);
+  warn_of(console, reasons, candidates);
   return outcomes;
 }
 
@@ -268,25 +264,17 @@ std::vector<std::string> compared_files(const Files& files, const CompareArgumen
 
 // Prints each note once, with the scenarios it applies to.
 void print_notes(Console& console, const std::vector<Outcome>& outcomes) {
+  TextsOnce notes;
+  for (std::size_t i = 0; i < outcomes.size(); ++i)
+    if (const std::string& note = outcomes[i].result.note; !note.empty()) notes.add(note, i);
   const ScenarioLabels labels = labels_of(outcomes);
-  std::vector<std::pair<std::string, std::vector<std::string>>> notes;
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    const std::string& note = outcomes[i].result.note;
-    if (note.empty()) continue;
-    auto known = std::find_if(notes.begin(), notes.end(), [&](const auto& one) { return one.first == note; });
-    if (known == notes.end()) known = notes.insert(known, {note, {}});
-    known->second.push_back(labels.label(i));
-  }
-  for (const auto& [note, about] : notes) console.note(fmt::format("{}: {}", listed(about), note));
+  for (const auto& [note, places] : notes.all)
+    console.note(fmt::format("{}: {}", listed(labels_of(labels, places)), note));
 }
 
 void execute(Context& context, const CompareArguments& arguments) {
-  for (const auto& [file, option] : {std::pair(arguments.plot, "--plot"), {arguments.timeline, "--timeline"}}) {
-    if (file.empty()) continue;
-    require_picture(file, argument(option));
-  }
   require_separate(context.files(),
-                   {{"--plot", arguments.plot}, {"--timeline", arguments.timeline, false, mark_of_traces}},
+                   {picture_at("--plot", arguments.plot), picture_at("--timeline", arguments.timeline)},
                    compared_files(context.files(), arguments));
   Comparison comparison{.rule = arguments.winning.rule(), .by_offer = arguments.all()};
   comparison.training = arguments.training.training();
@@ -314,7 +302,7 @@ void execute(Context& context, const CompareArguments& arguments) {
   if (arguments.json)
     context.console.print_json(compare_json(comparison));
   else if (arguments.csv)
-    print_csv(context.console, comparison);
+    print_csv(context.console, rows_of(comparison));
   else
     context.console.show(compare_view(), compare_document(comparison));
 }
@@ -322,33 +310,30 @@ void execute(Context& context, const CompareArguments& arguments) {
 }  // namespace
 
 void add_compare(CommandLine& app) {
-  auto arguments = std::make_shared<CompareArguments>();
-  Command command = app.add_subcommand("compare", "compare several strategies, on several networks, fastest first");
-  add_model_options(command, add_scenario_options(command, arguments->scenario, &arguments->several),
-                    arguments->scenario);
-  add_config_option(command, arguments->scenario.configs);
-  add_winning_options(command, arguments->winning);
-  add_doubt_option(command, arguments->winning);
-  add_training_options(command, arguments->training);
-  add_seeds_option(command, arguments->scenario.seeds);
-  command.add_option("-s,--strategy,--strategies", arguments->strategies, values::strategies,
+  auto [command, arguments] =
+      app.add<CompareArguments>("compare", "compare several strategies, on several networks, fastest first", execute);
+  add_model_options(command, add_scenario_options(command, arguments.scenario, &arguments.several), arguments.scenario);
+  add_config_option(command, arguments.scenario.configs);
+  add_winning_options(command, arguments.winning);
+  add_doubt_option(command, arguments.winning);
+  add_training_options(command, arguments.training);
+  add_seeds_option(command, arguments.scenario.seeds);
+  command.add_option("-s,--strategy,--strategies", arguments.strategies, values::strategies,
                      "a,b,c, or all (all, unless --plan is given)");
-  command.add_option("--plan", arguments->plans, values::file, "a plan from a file; any number of times")
-      .allow_extra_args(false);
-  add_jobs_option(command, arguments->jobs, "scenarios");
-  const Option json = command.add_flag("--json", arguments->json, "print a JSON array, in the order given");
-  command.add_flag("--csv", arguments->csv, "print CSV, in the order given").excludes(json);
-  command.add_option("--plot", arguments->plot, values::file,
+  command.add_option("--plan", arguments.plans, values::file, "a plan from a file; any number of times");
+  add_jobs_option(command, arguments.jobs, "scenarios");
+  Option& json = command.add_flag("--json", arguments.json, "print a JSON array, in the order given");
+  command.add_flag("--csv", arguments.csv, "print CSV, in the order given").excludes(json);
+  command.add_option("--plot", arguments.plot, values::file,
                      "draw the parts of each iteration as bars: FILE.svg, .png or .pdf");
-  command.add_option("--timeline", arguments->timeline, values::file,
+  command.add_option("--timeline", arguments.timeline, values::file,
                      "draw the iterations below each other on one time axis: FILE.svg, .png or .pdf");
-  command.footer(
+  command.footer =
       "Example:\n  allreplay compare --profile resnet50_k80_b16 --cluster k80-10gbe --workers 64 --strategies "
       "wfbp,mg-wfbp,optimal-merge\n"
       "  allreplay compare --profile resnet50_k80_b16 --cluster k80-10gbe,v100-10gbe --collective "
       "ring,halving-doubling --workers 16,64 --strategies ddp,best\n"
-      "  allreplay compare --profile resnet50_k80_b16 --cluster k80-10gbe --plot bars.svg --timeline timelines.svg");
-  command.callback([arguments](Context& context) { execute(context, *arguments); });
+      "  allreplay compare --profile resnet50_k80_b16 --cluster k80-10gbe --plot bars.svg --timeline timelines.svg";
 }
 
 }  // namespace allreplay

@@ -36,18 +36,17 @@ void add_keys(Offers& offers, const std::string& word) {
 }
 
 // Adds the values of this kind; `word` is the text typed so far.
-void add_values(Offers& offers, const ValueKind& kind, const std::string& word, const Files& files) {
+void add_values(Offers& offers, const Option& option, const std::string& word, const Files& files) {
+  const OptionValue& kind = option.value;
   if (kind.name.starts_with("KEY=V")) return add_keys(offers, word);
   offers.files = kind.file;
-  if (kind.name.ends_with(",...")) {
+  if (option.value_name().ends_with(",...")) {
     offers.open = true;
     if (const std::size_t comma = word.rfind(','); comma != std::string::npos)
       offers.before += word.substr(0, comma + 1);
   }
-  if (kind.words.empty() && !kind.list.empty())
-    add_words(offers, listed_names(files, kind.list));
-  else
-    add_words(offers, kind.words);
+  const std::vector<std::string> fixed = kind.fixed_words();
+  add_words(offers, fixed.empty() && !kind.list.empty() ? listed_names(files, kind.list) : fixed);
 }
 
 // Returns the possible completions of the last word.
@@ -63,32 +62,27 @@ Offers offers_for(const std::vector<std::string>& words, const Files& files) {
   if (!row) return offers;
   CommandLine app = command_line();
   row->add(app);
-  const CommandDefinition command = commands_of(app).front();
-  const auto called = [&](const std::string& name) {
-    return std::find_if(command.options.begin(), command.options.end(), [&](const OptionDefinition& one) {
-      return !one.positional && std::find(one.names.begin(), one.names.end(), name) != one.names.end();
-    });
-  };
-  const bool keys = called("--option") != command.options.end();
+  const Command& command = app.commands.front();
+  const bool keys = command.find("--option");
   // The option that the last word is a value of: the word before it, or the start of --option=value.
   const std::size_t equals = last.starts_with("--") ? last.find('=') : std::string::npos;
   const std::string option = equals == std::string::npos ? words[words.size() - 2] : last.substr(0, equals);
   const std::string value = equals == std::string::npos ? last : last.substr(equals + 1);
   if (equals != std::string::npos) offers.before = last.substr(0, equals + 1);
-  if (const auto found = called(option); found != command.options.end() && !found->flag) {
-    add_values(offers, found->value, value, files);
+  if (const Option* found = option.starts_with('-') ? command.find(option) : nullptr; found && !found->is_flag()) {
+    add_values(offers, *found, value, files);
   } else if (const OptionRow* key =
                  keys && option.starts_with("--") ? row_named(option_rows(), option_of(option)) : nullptr) {
     add_words(offers, key->words);
   } else if (last.starts_with('-')) {
-    for (const OptionDefinition& one : command.options)
-      for (const std::string& name : one.names)
-        if (!one.positional) offers.words.push_back({name, one.help_in_one_line()});
+    for (const Option& one : command.options)
+      for (const std::string& name : one.all_names())
+        if (!one.is_positional()) offers.words.push_back({name, one.help_in_one_line()});
     for (const OptionRow& one : option_rows())  // there are many, so only after a first letter
       if (keys && last.size() > 2) offers.words.push_back({flag_of(one.name), std::string(one.about)});
   } else {
-    for (const OptionDefinition& one : command.options)
-      if (one.positional) add_values(offers, one.value, value, files);
+    for (const Option& one : command.options)
+      if (one.is_positional()) add_values(offers, one, value, files);
   }
   return offers;
 }
@@ -184,12 +178,18 @@ struct Shell {
 };
 constexpr Shell all_shells[] = {{"bash", bash_script}, {"zsh", zsh_script}, {"fish", fish_script}};
 
-}  // namespace
+std::vector<std::string> shells() { return names_of(all_shells); }
 
-const std::vector<std::string>& shells() {
-  static const std::vector<std::string> known = names_of(all_shells);
-  return known;
+struct CompletionArguments {
+  std::string shell;
+};
+
+void execute(Context& context, const CompletionArguments& arguments) {
+  context.console.print("{}",
+                        choose_by_name(all_shells, arguments.shell, argument("completion"), "no shell '{}'").script);
 }
+
+}  // namespace
 
 void print_offers(const std::vector<std::string>& words, Context& context) {
   if (words.empty()) return;
@@ -200,18 +200,13 @@ void print_offers(const std::vector<std::string>& words, Context& context) {
 }
 
 void add_completion(CommandLine& app) {
-  auto shell = std::make_shared<std::string>();
-  Command command = app.add_subcommand("completion", "print the completion script of a shell");
-  command
-      .add_option("shell", *shell, {.name = "SHELL", .words = [] { return shells(); }},
-                  fmt::format("{}", fmt::join(shells(), ", ")))
+  auto [command, arguments] =
+      app.add<CompletionArguments>("completion", "print the completion script of a shell", execute);
+  command.add_option("shell", arguments.shell, one_of("SHELL", shells), fmt::format("{}", fmt::join(shells(), ", ")))
       .required();
-  command.footer(
+  command.footer =
       "Example:\n  source <(allreplay completion bash)      # for this shell\n"
-      "  allreplay completion bash > ~/.local/share/bash-completion/completions/allreplay");
-  command.callback([shell](Context& context) {
-    context.console.print("{}", choose_by_name(all_shells, *shell, argument("completion"), "no shell '{}'").script);
-  });
+      "  allreplay completion bash > ~/.local/share/bash-completion/completions/allreplay";
 }
 
 }  // namespace allreplay

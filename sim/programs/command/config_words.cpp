@@ -6,12 +6,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "sim/base/core/name.hpp"
 #include "sim/base/core/text.hpp"
 #include "sim/formats/configs/config_file.hpp"
 #include "sim/inputs/workload/profile_file.hpp"
 #include "sim/output/report/phrases.hpp"
 #include "sim/programs/command/command.hpp"
-#include "sim/programs/command/definitions.hpp"
 #include "sim/programs/command/help.hpp"
 #include "sim/replay/training/collective_choice.hpp"
 #include "sim/studies/experiment/estimated_profile.hpp"
@@ -47,27 +47,20 @@ bool is_among(std::string_view flag, std::span<const std::string_view> flags) {
 // The options of a command, and the flags that its words give.
 class GivenFlags {
  public:
-  GivenFlags(const CommandLine& app, const std::string& name) {
-    for (const Command& one : app.get_subcommands())
-      if (one.get_name() == name)
-        for (const Option& option : one.get_options()) options_.push_back(option.definition());
-  }
+  explicit GivenFlags(const Command& command) : command_(command) {}
 
   // The longest name of an option, under which all its names are known; "" if the command has none of this name.
   std::string canonical(const std::string& name) const {
     if (name == "--accumulate") return "--micro-batches";
-    for (const OptionDefinition& option : options_)
-      if (std::find(option.names.begin(), option.names.end(), name) != option.names.end()) return option.names.back();
-    const bool takes_options =
-        std::any_of(options_.begin(), options_.end(), [](const auto& one) { return one.names.back() == "--option"; });
-    const OptionRow* row = takes_options && name.starts_with("--") ? option_named(option_of(name)) : nullptr;
+    if (const Option* option = command_.find(name)) return option->longest_name();
+    const bool may_be_row = command_.find("--option") && name.starts_with("--");
+    const OptionRow* row = may_be_row ? option_named(option_of(name)) : nullptr;
     return row ? flag_of(row->name) : "";
   }
 
   bool takes_value(const std::string& flag) const {
-    for (const OptionDefinition& option : options_)
-      if (option.names.back() == flag) return !option.flag;
-    return true;
+    const Option* option = command_.find(flag);
+    return !option || !option->is_flag();
   }
 
   void read(const std::vector<std::string>& words) {
@@ -96,7 +89,7 @@ class GivenFlags {
     if (!option_flag.empty()) values[option_flag] = value.substr(equals + 1);
   }
 
-  std::vector<OptionDefinition> options_;
+  const Command& command_;
 };
 
 // Takes the blocks of a profile: all units except the first and the last.
@@ -155,8 +148,8 @@ void take_cluster(ConfigFacts& facts, const Inputs& inputs) try {
 // Merges the configurations under the given words.
 class Merge {
  public:
-  Merge(const CommandLine& app, std::vector<std::string> words, Context& context)
-      : command_(words.front()), context_(context), given_(app, command_) {
+  Merge(const Command& command, std::vector<std::string> words, Context& context)
+      : command_(command.name), context_(context), given_(command) {
     given_.read(words);
     result_.words = std::move(words);
   }
@@ -184,7 +177,7 @@ class Merge {
         if (given_.takes_value(one.flag)) words.push_back(one.value);
       }
     result_.words.insert(result_.words.begin() + 1, words.begin(), words.end());
-    for (const Part& part : parts_) tell(part);
+    for (Part& part : parts_) tell(part);
     return std::move(result_);
   }
 
@@ -274,10 +267,18 @@ class Merge {
     return setting.value.empty() ? setting.flag : fmt::format("{} {}", setting.flag, shell_word(setting.value));
   }
 
-  void tell(const Part& part) {
+  // Values may be long and of several lines.
+  static void shorten(std::vector<std::string>& texts) {
+    for (std::string& text : texts) text = one_line(text, longest_name);
+  }
+
+  void tell(Part& part) {
+    for (std::vector<std::string>* texts : {&part.config.not_simulated, &part.config.approximated, &part.config.unset})
+      shorten(*texts);
     const auto texts = [](const std::vector<ConfigSetting>& settings) {
       std::vector<std::string> all;
       for (const ConfigSetting& one : settings) all.push_back(text_of(one));
+      shorten(all);
       return all;
     };
     const ConfigFile& config = part.config;
@@ -298,7 +299,7 @@ class Merge {
     if (!config.ignored.empty())
       text += fmt::format("; ignored: {}{}", listed(config.ignored, json ? all : most),
                           json || config.ignored.size() <= most ? "" : " (--json lists them)");
-    context_.console.note(text);
+    context_.console.note_on_success(text);
     context_.console.configs.push_back({{"file", config.file},
                                         {"format", config.format},
                                         {"taken", texts(part.taken)},
@@ -348,20 +349,12 @@ InputError ConfiguredWords::located(const InputError& error) const {
 }
 
 ConfiguredWords with_config(const CommandLine& app, std::vector<std::string> words, Context& context) {
-  const auto commands = app.get_subcommands();
-  const auto command = std::find_if(commands.begin(), commands.end(),
-                                    [&](const Command& one) { return !words.empty() && one.get_name() == words[0]; });
-  const auto has_config = [](const Command& one) {
-    const auto options = one.get_options();
-    return std::any_of(options.begin(), options.end(), [](const Option& option) {
-      const OptionDefinition defined = option.definition();  // of a user's configuration, not of a sweep
-      return defined.names.front() == "--config" && defined.value.name == values::file.name;
-    });
-  };
-  if (command == commands.end() || !has_config(*command)) return {std::move(words), {}};
+  const Command* command = words.empty() ? nullptr : row_named(app.commands, words[0]);
+  const Option* option = command ? command->find("--config") : nullptr;
+  if (!option || option->value.name != values::file.name) return {std::move(words), {}};  // else of a sweep file
   const std::vector<std::string> files = take_files(words);
   if (files.empty()) return {std::move(words), {}};
-  return Merge(app, std::move(words), context).result(files);
+  return Merge(*command, std::move(words), context).result(files);
 }
 
 void add_model_of_arguments(const std::vector<std::string>& words, Context& context) {
@@ -373,12 +366,10 @@ void add_model_of_arguments(const std::vector<std::string>& words, Context& cont
   }
 }
 
-void add_config_option(Command command, std::vector<std::string>& files) {
-  command
-      .add_option("--config", files, values::file,
-                  "your own configuration, whose settings the other flags override: torchtitan, DeepSpeed, "
-                  "Megatron-LM, Hugging Face, a model's folder; any number of times")
-      .allow_extra_args(false);
+void add_config_option(Command& command, std::vector<std::string>& files) {
+  command.add_option("--config", files, values::file,
+                     "your own configuration, whose settings the other flags override: torchtitan, DeepSpeed, "
+                     "Megatron-LM, Hugging Face, a model's folder; any number of times");
 }
 
 }  // namespace allreplay

@@ -28,6 +28,6 @@ ConfiguredWords with_config(const CommandLine& app, std::vector<std::string> wor
 void add_model_of_arguments(const std::vector<std::string>& words, Context& context);
 
 /// Adds --config, which with_config() takes away before a command is parsed.
-void add_config_option(Command command, std::vector<std::string>& files);
+void add_config_option(Command& command, std::vector<std::string>& files);
 
 }  // namespace allreplay

@@ -12,6 +12,7 @@
 namespace allreplay {
 
 void Console::print_text(std::string_view text) {
+  tell_held_notes();
   if (is_captured_)
     printed += text;
   else
@@ -21,7 +22,7 @@ void Console::print_text(std::string_view text) {
 void Console::print_json(const JsonValue& value) {
   JsonValue whole = value;
   if (!configs.empty() && !whole.is_array()) whole["configs"] = configs;
-  print("{}\n", whole.dump(2));
+  print("{}\n", json_text(whole, 2));
 }
 
 void Console::show(const View& view, const JsonValue& document) {
@@ -56,7 +57,12 @@ void Console::print_stderr(std::string_view line) {
   print_aside((breaks ? wrapped(text, width_of_standard_error(), 2) : text) + "\n");
 }
 
+void Console::tell_held_notes() {
+  for (const std::string& text : std::exchange(held_, {})) note(text);
+}
+
 void Console::warn(const std::string& lines) {
+  if (!lines.empty()) tell_held_notes();
   for (const std::string_view line : split(lines, "\n"))
     if (!line.empty() && said_.emplace(line).second)
       print_stderr(fmt::format("{}{}", line.starts_with("note: ") ? "" : "warning: ", line));

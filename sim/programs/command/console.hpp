@@ -52,6 +52,10 @@ class Console {
   /// Prints "note: …" in the same way; nothing if `text` is empty.
   void note(const std::string& text) { warn(text.empty() ? text : "note: " + text); }
 
+  /// Prints the note before the next output, or at the end, but not if the command fails before: an error is one line.
+  void note_on_success(const std::string& text) { held_.push_back(text); }
+  void tell_held_notes();
+
   /// If captured, keeps the outcome, whose plan and timeline are not in the printed output.
   void hand_over(Outcome outcome);
 
@@ -64,6 +68,7 @@ class Console {
  private:
   bool is_captured_;
   std::set<std::string> said_;
+  std::vector<std::string> held_;
 };
 
 /// The surroundings of a command's call: where its files and names are looked up, and where its output goes.

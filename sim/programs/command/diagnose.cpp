@@ -7,15 +7,14 @@
 #include "sim/formats/interchange/importers/importer.hpp"
 #include "sim/formats/interchange/timelines/readers.hpp"
 #include "sim/inputs/workload/profile_writer.hpp"
-#include "sim/output/html/diagnosis_page.hpp"
+#include "sim/output/html/pages.hpp"
 #include "sim/output/picture/picture_file.hpp"
 #include "sim/output/report/diagnosis_report.hpp"
-#include "sim/output/view/diagnosis_picture.hpp"
-#include "sim/output/view/diagnosis_trace.hpp"
+#include "sim/output/view/pictures.hpp"
+#include "sim/output/view/traces.hpp"
 #include "sim/programs/command/command.hpp"
 #include "sim/replay/training/collective_pricing.hpp"
 #include "sim/studies/diagnosis/fitted_job.hpp"
-#include "sim/studies/diagnosis/unit_profile.hpp"
 #include "sim/studies/experiment/progress.hpp"
 
 namespace allreplay {
@@ -78,13 +77,12 @@ std::string median_profile(Context& context, const Diagnosis& known, const std::
 
 // Rejects outputs that cannot be written, and two texts on one screen. Throws InputError.
 void require_outputs(const Files& files, const DiagnoseArguments& arguments) {
-  if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
   const bool prints_page = arguments.html == "-";
   if (prints_page && arguments.json)
     throw InputError(argument("--html"), "'-' prints the page, but --json prints another text",
                      "one of them, or a file");
   require_separate(files,
-                   {{"--plot", arguments.plot},
+                   {picture_at("--plot", arguments.plot),
                     {"--timeline", arguments.timeline, true, mark_of_traces},
                     {"--html", prints_page ? "" : arguments.html, false, "content=\"allreplay diagnose\""},
                     {"--profile-out", arguments.profile_out, false, "\"origin\": \"imported\""},
@@ -155,35 +153,34 @@ void execute(Context& context, const DiagnoseArguments& arguments) {
 }  // namespace
 
 void add_diagnose(CommandLine& app) {
-  auto arguments = std::make_shared<DiagnoseArguments>();
-  Command command = app.add_subcommand("diagnose", "find out which worker slows down a job, from traces of its ranks");
+  auto [command, arguments] = app.add<DiagnoseArguments>(
+      "diagnose", "find out which worker slows down a job, from traces of its ranks", execute);
   command
       .add_option(
-          "file", arguments->files, values::file,
+          "file", arguments.files, values::file,
           "a timeline: a CSV of ops, a trace of the straggler analyser, or Kineto traces of several ranks; .gz is "
           "decompressed")
       .required();
-  command.add_option("--steps", arguments->steps, {"FIRST-LAST,..."}, "use only these steps, such as 16-30,33-60");
-  command.add_flag("--json", arguments->json, "print one JSON object");
-  command.add_option("--plot", arguments->plot, values::file, "draw how slow each worker is: FILE.svg, .png or .pdf");
-  command.add_option("--timeline", arguments->timeline, values::file,
+  command.add_option("--steps", arguments.steps, {"FIRST-LAST,..."}, "use only these steps, such as 16-30,33-60");
+  command.add_flag("--json", arguments.json, "print one JSON object");
+  command.add_option("--plot", arguments.plot, values::file, "draw how slow each worker is: FILE.svg, .png or .pdf");
+  command.add_option("--timeline", arguments.timeline, values::file,
                      "write the replayed steps and the ideal one as a trace for ui.perfetto.dev; .gz is compressed");
-  command.add_option("--html", arguments->html, values::file,
+  command.add_option("--html", arguments.html, values::file,
                      "write a web page: the report, a step measured and simulated, workers; - prints it");
   command.add_option(
-      "--profile-out", arguments->profile_out, values::file,
+      "--profile-out", arguments.profile_out, values::file,
       "for Kineto traces: write the median rank's profile, as `allreplay import` does (sharded: its units)");
-  command.add_option("--cluster-out", arguments->cluster_out, values::file,
+  command.add_option("--cluster-out", arguments.cluster_out, values::file,
                      "for Kineto traces of PyTorch 2.2 or later, which have message sizes: write a cluster file with "
                      "the measured alpha, beta, launch and jitter");
-  command.add_option("-c,--cluster", arguments->cluster, values::cluster,
+  command.add_option("-c,--cluster", arguments.cluster, values::cluster,
                      "for sharded jobs: also show how fast this cluster should carry their gathers and reductions");
-  command.footer(
+  command.footer =
       "The numbers are explained in docs/diagnosis.md.\n"
       "Examples:\n"
       "  allreplay diagnose job.csv --steps 16-30 --html job.html\n"
-      "  allreplay diagnose rank*.pt.trace.json.gz --profile-out mine.json --cluster-out job.json");
-  command.callback([arguments](Context& context) { execute(context, *arguments); });
+      "  allreplay diagnose rank*.pt.trace.json.gz --profile-out mine.json --cluster-out job.json";
 }
 
 }  // namespace allreplay

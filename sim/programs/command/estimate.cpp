@@ -4,7 +4,6 @@
 #include "sim/base/core/file.hpp"
 #include "sim/base/core/text.hpp"
 #include "sim/inputs/estimate/transformer.hpp"
-#include "sim/inputs/workload/model_file.hpp"
 #include "sim/inputs/workload/profile_file.hpp"
 #include "sim/inputs/workload/profile_writer.hpp"
 #include "sim/output/report/profile_report.hpp"
@@ -16,7 +15,7 @@ namespace allreplay {
 namespace {
 
 Output output_of(const EstimateArguments& arguments) {
-  return {"--out", arguments.out, false, "\"origin\": \"estimated\"", arguments.force};
+  return {"--out", arguments["--out"], false, "\"origin\": \"estimated\"", arguments.force};
 }
 
 // Writes the estimate and prints its notes. `source`: where a rescaled profile's times came from; else "".
@@ -24,7 +23,7 @@ void finish(Context& context, const EstimateArguments& arguments, const Estimate
             const JsonValue& document, const std::string& source = "") {
   std::vector<std::string> notes = made.notes;
   if (!source.empty()) notes.push_back("before: " + source);
-  if (!arguments.out.empty()) context.files().write(arguments.out, profile_json(made.profile, notes, &model));
+  if (arguments.has("--out")) context.files().write(arguments["--out"], profile_json(made.profile, notes, &model));
   for (const std::string& note : made.notes) context.console.print_stderr("note: " + note);
   context.console.show(profile_view(), document);
 }
@@ -32,19 +31,19 @@ void finish(Context& context, const EstimateArguments& arguments, const Estimate
 void rescale(Context& context, const EstimateArguments& arguments) {
   refuse_options_with_from(arguments);
   require_separate(context.files(), {output_of(arguments)},
-                   {file_behind(context.files(), "traces", arguments.from), arguments.model});
-  const std::string file = context.files().find_data("traces", arguments.from, "profile");
+                   {file_behind(context.files(), "traces", arguments["--from"]), arguments["--model"]});
+  const std::string file = context.files().find_data("traces", arguments["--from"], "profile");
   const std::string text = context.files().read(file);
   const Profile profile = parse_profile(context.files(), text, file);
   if (!profile.batch_size)
     throw InputError(argument("--from"), fmt::format("{} has neither batch size nor device", file), "a profile (JSON)");
   Model model = model_of_profile(context.files(), Json::parse(text, file));
   Change change;
-  if (!arguments.batch.empty()) change.batch = whole_number(arguments.batch, "--batch");
-  if (!arguments.seq.empty()) change.tokens = whole_number(arguments.seq, "--seq", most_tokens);
-  if (!arguments.device.empty()) change.device = read_device(context.files(), arguments.device);
-  if (!arguments.from_device.empty()) change.measured = read_device(context.files(), arguments.from_device);
-  change.precision = arguments.precision;
+  if (arguments.has("--batch")) change.batch = arguments.number("--batch", "");
+  if (arguments.has("--seq")) change.tokens = arguments.number_or("--seq", 0, most_tokens);
+  if (arguments.has("--device")) change.device = read_device(context.files(), arguments["--device"]);
+  if (arguments.has("--from-device")) change.measured = read_device(context.files(), arguments["--from-device"]);
+  change.precision = arguments["--precision"];
   const HostFigures* host = host_of(arguments);
   if (!change.batch && !change.tokens && !change.device && change.precision.empty() && !host)
     throw InputError(argument("--from"), "changes nothing", "--batch, --device, --precision, --seq or --host");
@@ -60,15 +59,16 @@ void rescale(Context& context, const EstimateArguments& arguments) {
 
 // The profile that tools/reconstruct_trace.py scales to a published total.
 void print_plain(Context& context, const EstimateArguments& arguments) {
-  require_given(arguments.model, "--model", "a file of models/");
-  require_given(arguments.device, "--device", "a name from `allreplay list devices`, or a file");
-  require_given(arguments.batch, "--batch", "samples of one device in a mini-batch");
-  const std::string file = context.files().find_data("models", arguments.model, "model");
+  for (const auto& [flag, right] :
+       {std::pair("--model", "a file of models/"), {"--device", "a name from `allreplay list devices`, or a file"}})
+    if (!arguments.has(flag)) throw InputError(argument(flag), "is required", right);
+  const std::int64_t batch = arguments.number("--batch", "samples of one device in a mini-batch");
+  const std::string file = context.files().find_data("models", arguments["--model"], "model");
   const Computation work = plain_computation(read_model(Json::read(context.files(), file)), {file, ""});
-  const Rates rates = rates_of(read_device(context.files(), arguments.device), "fp32", argument("--device"));
+  const Rates rates = rates_of(read_device(context.files(), arguments["--device"]), "fp32", argument("--device"));
   std::vector<double> forward, backward;
   for (const ComputationLayer& layer : work.layers) {
-    const LayerSeconds seconds = layer_seconds(layer, rates, whole_number(arguments.batch, "--batch"));
+    const LayerSeconds seconds = layer_seconds(layer, rates, batch);
     forward.push_back(seconds.forward.total());
     backward.push_back(seconds.backward.total());
   }
@@ -166,9 +166,9 @@ void from_nothing(Context& context, const EstimateArguments& arguments) {
   require_separate(
       context.files(), {output_of(arguments)},
       arguments.setting.files(context.files(),
-                              {file_behind(context.files(), "models/transformers", arguments.model),
-                               file_behind(context.files(), "models", arguments.model),
-                               file_behind(context.files(), "models/devices", arguments.device), arguments.plan}));
+                              {file_behind(context.files(), "models/transformers", arguments["--model"]),
+                               file_behind(context.files(), "models", arguments["--model"]),
+                               file_behind(context.files(), "models/devices", arguments["--device"]), arguments.plan}));
   const EstimateRequest request = estimate_request(context, arguments);
   Estimate made = estimate(request);
   made.profile.name = made.profile.model;
@@ -194,76 +194,29 @@ void from_nothing(Context& context, const EstimateArguments& arguments) {
 
 void execute(Context& context, const EstimateArguments& arguments) {
   if (arguments.plain) return print_plain(context, arguments);
-  if (!arguments.precision.empty() && !element_bytes(arguments.precision))
-    throw InputError(argument("--precision"), fmt::format("unknown precision '{}'", arguments.precision),
+  if (arguments.has("--precision") && !element_bytes(arguments["--precision"]))
+    throw InputError(argument("--precision"), fmt::format("unknown precision '{}'", arguments["--precision"]),
                      "fp32, tf32, fp16, bf16, fp8 or fp4");
-  if (!arguments.from.empty()) return rescale(context, arguments);
-  if (!arguments.from_device.empty()) throw InputError(argument("--from-device"), "needs --from", "--device");
+  if (arguments.has("--from")) return rescale(context, arguments);
+  if (arguments.has("--from-device")) throw InputError(argument("--from-device"), "needs --from", "--device");
   from_nothing(context, arguments);
-}
-
-// Adds the flags that describe a model without a file, and what is trained of it.
-void add_architecture(Command command, EstimateArguments& a) {
-  command.add_option("--family", a.family, {.name = "FAMILY", .words = families},
-                     "without --model: llama (default), gpt2, bert");
-  command.add_option("--layers", a.layers, values::number, "blocks");
-  command.add_option("--hidden", a.hidden, values::number, "width");
-  command.add_option("--heads", a.heads, values::number, "attention heads");
-  command.add_option("--kv-heads", a.kv_heads, values::number, "heads of keys and values (--heads)");
-  command.add_option("--ffn", a.ffn, values::number, "inner width of the MLP (four times --hidden)");
-  command.add_option("--vocab", a.vocab, values::number, "tokens of the vocabulary");
-  command.add_option("--experts", a.experts, values::number, "experts of a block (none)");
-  command.add_option("--top-k", a.top_k, values::number, "experts for each token");
-  command.add_option("--expert-ffn", a.expert_ffn, values::number, "inner width of an expert");
-  command.add_option("--shared-ffn", a.shared_ffn, values::number, "inner width of all shared experts (none)");
-  command.add_option("--dense-layers", a.dense_layers, values::number, "first blocks without experts (none)");
-  command.add_option("--dense-ffn", a.dense_ffn, values::number, "inner width of their MLP (four times --hidden)");
-  command.add_option("--expert-imbalance", a.imbalance, values::ratio,
-                     "tokens of the busiest worker's experts, over the mean (1)");
-  command.add_option("--lora", a.lora, values::number, "rank of LoRA's adapters: all else is frozen");
-  command.add_option(
-      "--lora-targets", a.lora_targets, {.name = "LAYERS"},
-      "products with adapters, such as q,k,v,o,gate,up,down, ends of names, all-linear (PEFT's default)");
-  command.add_option("--freeze", a.freeze, {.name = "LAYERS"},
-                     "layers that are not trained: embeddings, head, blocks:0-15, names with *");
 }
 
 }  // namespace
 
 void add_estimate(CommandLine& app) {
-  auto a = std::make_shared<EstimateArguments>();
-  Command command = app.add_subcommand("estimate", "estimate a profile from data sheets; no model code or GPU needed");
-  command.add_option("--model", a->model, values::model, "a model, a file of one, or a config.json");
-  command.add_option("--from", a->from, values::profile, "a profile to rescale, instead of a model");
-  command.add_option("--device", a->device, values::device, "a device, or a file of one");
-  command.add_option("--from-device", a->from_device, values::device, "device of the profile (the one it names)");
-  command.add_option("--batch", a->batch, values::number, "samples of one device in a mini-batch");
-  command.add_option("--seq", a->seq, values::number, "tokens of a sample (the model's positions)");
-  command.add_option("--precision", a->precision, {.name = "PRECISION", .words = [] { return names_of(precisions); }},
-                     "fp32, tf32, fp16, bf16, or fp8 or fp4 for products of blocks (bf16, else fp32)");
-  command.add_option("--recompute", a->recompute, {.name = "RULE", .words = [] { return names_of(recompute_rules); }},
-                     "recomputation in the backward pass: none (default), selective, full");
-  command.add_flag("--sequence-parallel", a->sequence_parallel,
+  auto [command, a] = app.add<EstimateArguments>(
+      "estimate", "estimate a profile from data sheets; no model code or GPU needed", execute);
+  for (const EstimateFlag& one : estimate_flags())
+    command.add_option(std::string(one.name), a.texts[std::string(one.name)], one.value, one.about);
+  command.add_flag("--sequence-parallel", a.sequence_parallel,
                    "tensor-parallel groups also split the tokens outside of their split products (Megatron-LM)");
-  command.add_option("--optimizer", a->optimizer, {.name = "OPTIMIZER", .words = [] { return names_of(optimizers); }},
-                     "adam, adam-unfused, sgd (transformers adam, else sgd)");
-  command.add_option("--head", a->head, {}, "head of BERT: none (default), or mlm, as in pre-training");
-  command.add_option("--host", a->host, {.name = "SOFTWARE", .words = [] { return names_of(host_figures()); }},
-                     "the time that launches and steps take: none (default: CUDA graphs, compilation), eager");
-  command.add_option("--mfu", a->mfu, values::ratio, "measured model FLOPs over the peak, such as 45%");
-  command.add_option("--tokens-per-second", a->tokens_per_second, values::number,
-                     "measured tokens/s of one GPU in the setting; SPEED@BATCH,... at several batches");
-  command.add_option("--samples-per-second", a->samples_per_second, values::number, "the same, in samples");
-  command.add_option("--efficiency", a->efficiency, values::ratio,
-                     "kernels' part of the roofline, and that of attention: 59%,37% (the device's, or the usual)");
-  add_architecture(command, *a);
-  command.add_option("--out", a->out, values::file, "the profile to write");
-  command.add_flag("--force", a->force, help_on_force);
-  command.add_flag("--plain", a->plain,
+  command.add_flag("--force", a.force, help_on_force);
+  command.add_flag("--plain", a.plain,
                    "print the plain roofline times of a model file's layers in fp32, in seconds, as JSON");
-  add_setting_options(command, a->setting, {Changed::Network, Changed::Stragglers});
-  add_strategy_or_plan(command, a->strategy, a->plan);
-  command.footer(
+  add_setting_options(command, a.setting, {Changed::Network, Changed::Stragglers});
+  add_strategy_or_plan(command, a.strategy, a.plan);
+  command.footer =
       "With --mfu, --tokens-per-second or --samples-per-second, as measured for one GPU,\n"
       "`run` reproduces the measured speed in its setting: --cluster (or flags), --workers,\n"
       "--strategy and whatever else `run` takes. Without a cluster: one GPU that holds everything.\n"
@@ -278,8 +231,7 @@ void add_estimate(CommandLine& app) {
       "  allreplay estimate --model llama3-70b --device h100 --batch 1 --seq 8192 --tp 8 "
       "--sequence-parallel --recompute selective --out mine.json\n"
       "  allreplay estimate --model qwen3-30b-a3b --device h100 --batch 1 --seq 4096 --ep 8 --out mine.json\n"
-      "  allreplay estimate --from resnet50_xeon_b8 --batch 16");
-  command.callback([a](Context& context) { execute(context, *a); });
+      "  allreplay estimate --from resnet50_xeon_b8 --batch 16";
 }
 
 }  // namespace allreplay

@@ -9,19 +9,80 @@
 #include "sim/base/core/text.hpp"
 #include "sim/inputs/estimate/freezing.hpp"
 #include "sim/inputs/estimate/transformer.hpp"
-#include "sim/inputs/workload/model_file.hpp"
+#include "sim/inputs/workload/profile_file.hpp"
 #include "sim/studies/experiment/estimated_profile.hpp"
 
 namespace allreplay {
 
 namespace {
 
+using Use = EstimateFlag::Use;
+
+constexpr EstimateFlag flag_rows[] = {
+    {"--model", values::model, "a model, a file of one, or a config.json"},
+    {"--from", values::profile, "a profile to rescale, instead of a model", Use::Any},
+    {"--device", values::device, "a device, or a file of one", Use::Any},
+    {"--from-device", values::device, "device of the profile (the one it names)", Use::Any},
+    {"--batch", values::number, "samples of one device in a mini-batch", Use::Any},
+    {"--seq", values::number, "tokens of a sample (the model's positions)", Use::Any},
+    {"--precision", one_of("PRECISION", [] { return names_of(precisions); }),
+     "fp32, tf32, fp16, bf16, or fp8 or fp4 for products of blocks (bf16, else fp32)", Use::Any},
+    {"--recompute", one_of("RULE", [] { return names_of(recompute_rules); }),
+     "recomputation in the backward pass: none (default), selective, full"},
+    {"--optimizer", one_of("OPTIMIZER", [] { return names_of(optimizers); }),
+     "adam, adam-unfused, sgd (transformers adam, else sgd)"},
+    {"--head", {}, "head of BERT: none (default), or mlm, as in pre-training"},
+    {"--host", one_of("SOFTWARE", [] { return names_of(host_figures()); }),
+     "the time that launches and steps take: none (default: CUDA graphs, compilation), eager", Use::Any},
+    {"--mfu", values::ratio, "measured model FLOPs over the peak, such as 45%"},
+    {"--tokens-per-second", values::number,
+     "measured tokens/s of one GPU in the setting; SPEED@BATCH,... at several batches"},
+    {"--samples-per-second", values::number, "the same, in samples"},
+    {"--efficiency", values::ratio,
+     "kernels' part of the roofline, and that of attention: 59%,37% (the device's, or the usual)"},
+    {"--family", one_of("FAMILY", families), "without --model: llama (default), gpt2, bert", Use::Architecture},
+    {"--layers", values::number, "blocks", Use::Architecture},
+    {"--hidden", values::number, "width", Use::Architecture},
+    {"--heads", values::number, "attention heads", Use::Architecture},
+    {"--kv-heads", values::number, "heads of keys and values (--heads)", Use::Architecture},
+    {"--ffn", values::number, "inner width of the MLP (four times --hidden)", Use::Architecture},
+    {"--vocab", values::number, "tokens of the vocabulary", Use::Architecture},
+    {"--experts", values::number, "experts of a block (none)", Use::Architecture},
+    {"--top-k", values::number, "experts for each token", Use::Experts},
+    {"--expert-ffn", values::number, "inner width of an expert", Use::Experts},
+    {"--shared-ffn", values::number, "inner width of all shared experts (none)", Use::Experts},
+    {"--dense-layers", values::number, "first blocks without experts (none)", Use::Experts},
+    {"--dense-ffn", values::number, "inner width of their MLP (four times --hidden)", Use::Experts},
+    {"--expert-imbalance", values::ratio, "tokens of the busiest worker's experts, over the mean (1)"},
+    {"--lora", values::number, "rank of LoRA's adapters: all else is frozen"},
+    {"--lora-targets",
+     {.name = "LAYERS"},
+     "products with adapters, such as q,k,v,o,gate,up,down, ends of names, all-linear (PEFT's default)"},
+    {"--freeze", {.name = "LAYERS"}, "layers that are not trained: embeddings, head, blocks:0-15, names with *"},
+    {"--out", values::file, "the profile to write", Use::Any},
+};
+
 constexpr double most_imbalance = 1e6;
+
+// The first flag that is given and for which `matches` holds; "" if there is none.
+template <class Matches>
+std::string first_given(const EstimateArguments& arguments, const Matches& matches) {
+  for (const EstimateFlag& one : flag_rows)
+    if (matches(one) && arguments.has(one.name)) return std::string(one.name);
+  return "";
+}
+
+// The row of a table that a flag names; null if it is not given.
+template <class Rows>
+auto row_of(const EstimateArguments& arguments, const Rows& rows, const std::string& flag) {
+  return arguments.has(flag) ? &choose_by_name(rows, arguments[flag], argument(flag), "unknown '{}'") : nullptr;
+}
 
 // True if --head asks for the layers that pre-training adds.
 bool with_mlm(const EstimateArguments& arguments) {
-  constexpr Word<bool> heads[] = {{false, "none"}, {true, "mlm"}};
-  return !arguments.head.empty() && choose_by_name(heads, arguments.head, argument("--head"), "unknown '{}'").value;
+  static constexpr Word<bool> heads[] = {{false, "none"}, {true, "mlm"}};
+  const auto* head = row_of(arguments, heads, "--head");
+  return head && head->value;
 }
 
 // Parses "45 %", "45%", "0.45" or "45", which is a percentage. Rejects numbers between 1 and 5, which could be either.
@@ -51,47 +112,41 @@ Efficiency efficiency_of(const std::string& text) {
 
 // The numbers of a mixture of experts.
 void take_experts(Transformer& t, const EstimateArguments& arguments) {
-  if (arguments.experts.empty()) {
-    for (const auto& [text, name] :
-         {std::pair{&arguments.top_k, "--top-k"}, std::pair{&arguments.expert_ffn, "--expert-ffn"},
-          std::pair{&arguments.shared_ffn, "--shared-ffn"}, std::pair{&arguments.dense_layers, "--dense-layers"},
-          std::pair{&arguments.dense_ffn, "--dense-ffn"}})
-      if (!text->empty()) throw InputError(argument(name), "needs --experts", "the number of experts of a block");
+  if (!arguments.has("--experts")) {
+    if (const std::string flag = first_given(arguments, [](const auto& one) { return one.use == Use::Experts; });
+        !flag.empty())
+      throw InputError(argument(flag), "needs --experts", "the number of experts of a block");
     return;
   }
-  require_given(arguments.top_k, "--top-k", "experts for each token");
-  require_given(arguments.expert_ffn, "--expert-ffn", "inner width of an expert");
-  if (!arguments.ffn.empty())
+  if (arguments.has("--ffn"))
     throw InputError(argument("--ffn"), "cannot be combined with --experts",
                      "--expert-ffn, and --dense-ffn for layers without experts");
-  if (!arguments.dense_ffn.empty())
-    require_given(arguments.dense_layers, "--dense-layers", "how many of the first layers have no experts");
-  t.experts = {.count = whole_number(arguments.experts, "--experts"),
-               .top_k = whole_number(arguments.top_k, "--top-k"),
-               .ffn = whole_number(arguments.expert_ffn, "--expert-ffn")};
-  if (!arguments.shared_ffn.empty()) t.experts.shared_ffn = whole_number(arguments.shared_ffn, "--shared-ffn");
-  if (!arguments.dense_layers.empty()) t.experts.dense_layers = whole_number(arguments.dense_layers, "--dense-layers");
-  if (!arguments.dense_ffn.empty()) t.ffn = whole_number(arguments.dense_ffn, "--dense-ffn");
+  t.experts = {.count = arguments.number("--experts", ""),
+               .top_k = arguments.number("--top-k", "experts for each token"),
+               .ffn = arguments.number("--expert-ffn", "inner width of an expert")};
+  if (arguments.has("--dense-ffn")) arguments.number("--dense-layers", "how many of the first layers have no experts");
+  t.experts.shared_ffn = arguments.number_or("--shared-ffn", t.experts.shared_ffn);
+  t.experts.dense_layers = arguments.number_or("--dense-layers", t.experts.dense_layers);
+  t.ffn = arguments.number_or("--dense-ffn", t.ffn);
 }
 
 Transformer of_words(const EstimateArguments& arguments) {
-  for (const auto& [text, name] : {std::pair{&arguments.layers, "--layers"}, std::pair{&arguments.hidden, "--hidden"},
-                                   std::pair{&arguments.heads, "--heads"}, std::pair{&arguments.vocab, "--vocab"}})
-    if (text->empty())
-      throw InputError(argument(name), "is required", "--model NAME, or --layers, --hidden, --heads and --vocab");
+  const auto required = [&](std::string_view flag) {
+    return arguments.number(flag, "--model NAME, or --layers, --hidden, --heads and --vocab");
+  };
   Transformer t;
-  t.family = arguments.family.empty() ? Family::Llama : family_of(arguments.family, argument("--family"));
+  t.family = arguments.has("--family") ? family_of(arguments["--family"], argument("--family")) : Family::Llama;
   if (t.family == Family::Vit)
     throw InputError(argument("--family"), "flags cannot describe an image model",
                      "gpt2, bert or llama; a config.json for ViT");
-  t.layers = whole_number(arguments.layers, "--layers");
-  t.hidden = whole_number(arguments.hidden, "--hidden");
-  t.heads = whole_number(arguments.heads, "--heads");
-  t.kv_heads = arguments.kv_heads.empty() ? t.heads : whole_number(arguments.kv_heads, "--kv-heads");
-  t.ffn = arguments.ffn.empty() ? 4 * t.hidden : whole_number(arguments.ffn, "--ffn");
+  t.layers = required("--layers");
+  t.hidden = required("--hidden");
+  t.heads = required("--heads");
+  t.vocab = required("--vocab");
+  t.kv_heads = arguments.number_or("--kv-heads", t.heads);
+  t.ffn = arguments.number_or("--ffn", 4 * t.hidden);
   take_experts(t, arguments);
-  t.vocab = whole_number(arguments.vocab, "--vocab");
-  t.positions = arguments.seq.empty() ? 2048 : whole_number(arguments.seq, "--seq", most_tokens);
+  t.positions = arguments.number_or("--seq", 2048, most_tokens);
   t.tied = t.family == Family::Gpt2;
   t.qkv_bias = t.output_bias = t.mlp_bias = has_biases(t.family);
   require_sound(t, [](std::string_view name) {
@@ -110,68 +165,53 @@ Transformer of_words(const EstimateArguments& arguments) {
   return t;
 }
 
-// The flags that describe a transformer instead of --model.
-NamedValues words_of(const EstimateArguments& arguments) {
-  return {{"--family", arguments.family},         {"--layers", arguments.layers},
-          {"--hidden", arguments.hidden},         {"--heads", arguments.heads},
-          {"--kv-heads", arguments.kv_heads},     {"--ffn", arguments.ffn},
-          {"--vocab", arguments.vocab},           {"--experts", arguments.experts},
-          {"--top-k", arguments.top_k},           {"--expert-ffn", arguments.expert_ffn},
-          {"--shared-ffn", arguments.shared_ffn}, {"--dense-layers", arguments.dense_layers},
-          {"--dense-ffn", arguments.dense_ffn}};
-}
-
-void refuse_words(const EstimateArguments& arguments) {
-  for (const auto& [name, text] : words_of(arguments))
-    if (!text.empty()) throw InputError(argument(name), "cannot be combined with --model", "one of them");
-}
+bool describes(const EstimateFlag& flag) { return flag.use == Use::Architecture || flag.use == Use::Experts; }
 
 // Adds the head that --head names. Throws InputError if the model cannot have it.
 void take_head(Transformer& t, const EstimateArguments& arguments) {
-  if (arguments.head.empty()) return;
+  if (!arguments.has("--head")) return;
   t.mlm = with_mlm(arguments);
   if (t.mlm && t.family != Family::Bert)
     throw InputError(argument("--head"), fmt::format("{} predicts no masked tokens", t.name), "none, or a BERT");
 }
 
-std::int64_t degree(const EstimateArguments& arguments, const std::string& flag) {
-  const auto given = arguments.setting.parallel.find(flag);
-  return given == arguments.setting.parallel.end() || given->second.empty() ? 1 : whole_number(given->second, flag);
-}
-
 Split split_of(const EstimateArguments& arguments) {
-  Split split{.tp = degree(arguments, "--tp"),
-              .cp = degree(arguments, "--cp"),
+  const auto degree = [&](const std::string& flag) {
+    const std::string given = arguments.setting.flag(flag);
+    return given.empty() ? 1 : parse_integer(given, 1, EstimateArguments::most, argument(flag));
+  };
+  Split split{.tp = degree("--tp"),
+              .cp = degree("--cp"),
               .sequence_parallel = arguments.sequence_parallel,
-              .ep = degree(arguments, "--ep")};
-  if (!arguments.batch.empty()) split.batch = whole_number(arguments.batch, "--batch");
-  if (arguments.imbalance.empty()) return split;
+              .ep = degree("--ep")};
+  split.batch = arguments.number_or("--batch", split.batch);
+  if (!arguments.has("--expert-imbalance")) return split;
   const SourceLocation place = argument("--expert-imbalance");
-  split.imbalance = parse_number(arguments.imbalance, place);
+  split.imbalance = parse_number(arguments["--expert-imbalance"], place);
   if (!(split.imbalance >= 1 && split.imbalance <= most_imbalance))
-    throw InputError(place, fmt::format("{} times the mean is not the busiest worker's", arguments.imbalance),
+    throw InputError(place,
+                     fmt::format("{} times the mean is not the busiest worker's", arguments["--expert-imbalance"]),
                      fmt::format("1 to {}", most_imbalance));
   return split;
 }
 
 void refuse_without_experts(const EstimateArguments& arguments, const Computation& work) {
-  if (!arguments.imbalance.empty() && !work.has_experts())
+  if (arguments.has("--expert-imbalance") && !work.has_experts())
     throw InputError(argument("--expert-imbalance"), fmt::format("{} has no experts", work.name),
                      "a mixture of experts, or leave it out");
 }
 
 Computation computation_of(Context& context, const EstimateArguments& arguments) {
   const Split split = split_of(arguments);
-  const auto tokens = [&](std::int64_t own) {
-    return arguments.seq.empty() ? own : whole_number(arguments.seq, "--seq", most_tokens);
-  };
-  if (arguments.model.empty()) {
+  const auto tokens = [&](std::int64_t own) { return arguments.number_or("--seq", own, most_tokens); };
+  if (!arguments.has("--model")) {
     Transformer t = of_words(arguments);
     take_head(t, arguments);
     return build(t, tokens(t.tokens()), argument("--seq"), split);
   }
-  refuse_words(arguments);
-  const std::string file = file_of_model(context.files(), arguments.model, argument("--model"));
+  if (const std::string flag = first_given(arguments, describes); !flag.empty())
+    throw InputError(argument(flag), "cannot be combined with --model", "one of them");
+  const std::string file = file_of_model(context.files(), arguments["--model"], argument("--model"));
   const auto named = read_named_model(context.files(), file);
   if (std::holds_alternative<Model>(named)) {
     const auto& model = std::get<Model>(named);
@@ -202,27 +242,31 @@ std::string flag_of_setting(const EstimateArguments& arguments) {
 
 // The flag that gives a measured speed; "" if there is none.
 std::string speed_flag(const EstimateArguments& arguments) {
-  for (const auto& [text, name] :
-       {std::pair{&arguments.mfu, "--mfu"}, std::pair{&arguments.tokens_per_second, "--tokens-per-second"},
-        std::pair{&arguments.samples_per_second, "--samples-per-second"}})
-    if (!text->empty()) return name;
+  for (const char* flag : {"--mfu", "--tokens-per-second", "--samples-per-second"})
+    if (arguments.has(flag)) return flag;
   return "";
 }
 
 }  // namespace
 
-std::int64_t whole_number(const std::string& text, const std::string& option, std::int64_t limit) {
-  return parse_integer(text, 1, limit, argument(option));
+std::span<const EstimateFlag> estimate_flags() { return flag_rows; }
+
+const std::string& EstimateArguments::operator[](std::string_view flag) const {
+  static const std::string none;
+  const auto found = texts.find(flag);
+  return found == texts.end() ? none : found->second;
 }
 
-void require_given(const std::string& text, const std::string& option, const std::string& right) {
-  if (text.empty()) throw InputError(argument(option), "is required", right);
+std::int64_t EstimateArguments::number(std::string_view flag, std::string_view right) const {
+  if (!has(flag)) throw InputError(argument(std::string(flag)), "is required", right);
+  return parse_integer((*this)[flag], 1, most, argument(std::string(flag)));
 }
 
-const HostFigures* host_of(const EstimateArguments& arguments) {
-  return arguments.host.empty() ? nullptr
-                                : &choose_by_name(host_figures(), arguments.host, argument("--host"), "unknown '{}'");
+std::int64_t EstimateArguments::number_or(std::string_view flag, std::int64_t otherwise, std::int64_t limit) const {
+  return has(flag) ? parse_integer((*this)[flag], 1, limit, argument(std::string(flag))) : otherwise;
 }
+
+const HostFigures* host_of(const EstimateArguments& arguments) { return row_of(arguments, host_figures(), "--host"); }
 
 namespace {
 
@@ -241,7 +285,7 @@ std::vector<KnownSpeed> speeds_of(const std::string& text, const std::string& op
     KnownSpeed one{positive_number(std::string(trim(part.substr(0, at))), option), unit.per_sample, unit.name,
                    argument(option), batch};
     if (at != std::string_view::npos)
-      one.batch = whole_number(std::string(trim(part.substr(at + 1))), option);
+      one.batch = parse_integer(trim(part.substr(at + 1)), 1, EstimateArguments::most, argument(option));
     else if (parts.size() > 1)
       throw InputError(argument(option), fmt::format("does not say the batch of {}", trim(part)),
                        "such as 6667@1,7450@4");
@@ -265,30 +309,29 @@ std::vector<KnownSpeed> known_speeds(const EstimateArguments& arguments, const E
                        "one of them");
     known = std::move(speeds);
   };
-  if (!arguments.mfu.empty()) {
+  if (arguments.has("--mfu")) {
     if (!(work.model_flops > 0))
       throw InputError(argument("--mfu"), fmt::format("{} has no operations that count", work.name),
                        "--samples-per-second");
-    set("--mfu", {{100 * ratio_of(arguments.mfu, "--mfu"), 100 * work.model_flops / peak, "% MFU", argument("--mfu"),
-                   request.batch}});
+    set("--mfu", {{100 * ratio_of(arguments["--mfu"], "--mfu"), 100 * work.model_flops / peak, "% MFU",
+                   argument("--mfu"), request.batch}});
   }
-  if (!arguments.tokens_per_second.empty()) {
-    const std::string option = "--tokens-per-second";
+  if (const std::string option = "--tokens-per-second"; arguments.has(option)) {
     if (tokens_of(work.input) == 0)
       throw InputError(argument(option), fmt::format("samples of {} are not tokens", work.name),
                        "--samples-per-second");
-    set(option,
-        speeds_of(arguments.tokens_per_second, option, {static_cast<double>(work.tokens), "tokens/s"}, request.batch));
+    set(option, speeds_of(arguments[option], option, {static_cast<double>(work.tokens), "tokens/s"}, request.batch));
   }
-  if (!arguments.samples_per_second.empty())
-    set("--samples-per-second",
-        speeds_of(arguments.samples_per_second, "--samples-per-second", {1, "samples/s"}, request.batch));
+  if (const std::string option = "--samples-per-second"; arguments.has(option))
+    set(option, speeds_of(arguments[option], option, {1, "samples/s"}, request.batch));
   for (const KnownSpeed& one : known)
-    if (const double mfu = one.samples_per_s() * work.model_flops / peak; mfu > 1)
-      throw InputError(
-          one.place,
-          fmt::format("is {:.0f} % of the peak of {} in {}", 100 * mfu, request.device.name, request.precision),
-          fmt::format("at most {}", one.text(one.value / mfu)));
+    if (one.samples_per_s() * work.model_flops / peak > 1) {
+      const double most = one.value / one.samples_per_s() * (peak / work.model_flops);
+      throw InputError(one.place,
+                       fmt::format("is {:.0f} % of the peak of {} in {}", 100 * (one.value / most), request.device.name,
+                                   request.precision),
+                       fmt::format("at most {}", one.text(most)));
+    }
   if (known.size() > 1 && request.host)
     throw InputError(argument("--host"), "cannot be combined with several speeds, which determine the host's time",
                      "one of the two");
@@ -307,49 +350,46 @@ std::vector<std::string> words_of_list(const std::string& text, const std::strin
 }
 
 void take_freezing(Computation& work, const EstimateArguments& arguments) {
-  if (!arguments.freeze.empty()) {
-    if (!arguments.lora.empty())
+  if (arguments.has("--freeze")) {
+    if (arguments.has("--lora"))
       throw InputError(argument("--freeze"), "cannot be combined with --lora, which freezes all but its adapters",
                        "one of them");
-    freeze(work, words_of_list(arguments.freeze, "--freeze", "such as embeddings,blocks:0-15"), argument("--freeze"));
+    freeze(work, words_of_list(arguments["--freeze"], "--freeze", "such as embeddings,blocks:0-15"),
+           argument("--freeze"));
   }
-  if (arguments.lora.empty()) {
-    if (!arguments.lora_targets.empty())
+  if (!arguments.has("--lora")) {
+    if (arguments.has("--lora-targets"))
       throw InputError(argument("--lora-targets"), "needs --lora", "the rank of the adapters");
     return;
   }
   if (work.tp > 1)
     throw InputError(argument("--tp"), "cannot be combined with --lora: PEFT does not split adapters", "--tp 1");
-  const auto targets = arguments.lora_targets.empty()
-                           ? std::vector<std::string>()
-                           : words_of_list(arguments.lora_targets, "--lora-targets", "such as q,k,v,o");
-  add_adapters(work, whole_number(arguments.lora, "--lora"), targets, argument("--lora"), argument("--lora-targets"));
+  const auto targets = arguments.has("--lora-targets")
+                           ? words_of_list(arguments["--lora-targets"], "--lora-targets", "such as q,k,v,o")
+                           : std::vector<std::string>();
+  add_adapters(work, arguments.number("--lora", ""), targets, argument("--lora"), argument("--lora-targets"));
 }
 
 }  // namespace
 
 EstimateRequest estimate_request(Context& context, const EstimateArguments& arguments) {
-  require_given(arguments.device, "--device", "a name from `allreplay list devices`");
-  require_given(arguments.batch, "--batch", "samples of one device in a mini-batch");
+  if (!arguments.has("--device"))
+    throw InputError(argument("--device"), "is required", "a name from `allreplay list devices`");
   EstimateRequest request;
+  request.batch = arguments.number("--batch", "samples of one device in a mini-batch");
   request.work = computation_of(context, arguments);
   refuse_without_experts(arguments, request.work);
   take_freezing(request.work, arguments);
-  request.device = read_device(context.files(), arguments.device);
-  request.precision = arguments.precision.empty() ? usual_precision(request.device) : arguments.precision;
-  request.batch = whole_number(arguments.batch, "--batch");
-  if (!arguments.recompute.empty())
-    request.recompute =
-        choose_by_name(recompute_rules, arguments.recompute, argument("--recompute"), "unknown '{}'").value;
+  request.device = read_device(context.files(), arguments["--device"]);
+  request.precision = arguments.has("--precision") ? arguments["--precision"] : usual_precision(request.device);
+  if (const auto* rule = row_of(arguments, recompute_rules, "--recompute")) request.recompute = rule->value;
   request.host = host_of(arguments);
-  if (!arguments.efficiency.empty()) {
+  if (arguments.has("--efficiency")) {
     if (const std::string speed = speed_flag(arguments); !speed.empty())
       throw InputError(argument("--efficiency"), fmt::format("cannot be combined with {}", speed), "one of them");
-    request.efficiency = efficiency_of(arguments.efficiency);
+    request.efficiency = efficiency_of(arguments["--efficiency"]);
   }
-  if (!arguments.optimizer.empty())
-    request.work.optimizer =
-        choose_by_name(optimizers, arguments.optimizer, argument("--optimizer"), "unknown '{}'").value;
+  if (const auto* optimizer = row_of(arguments, optimizers, "--optimizer")) request.work.optimizer = optimizer->value;
   return request;
 }
 
@@ -380,23 +420,10 @@ Request setting_of_estimate(const EstimateArguments& arguments) {
 }
 
 void refuse_options_with_from(const EstimateArguments& arguments) {
-  NamedValues refused{{"--model", arguments.model},
-                      {"--recompute", arguments.recompute},
-                      {"--optimizer", arguments.optimizer},
-                      {"--head", arguments.head},
-                      {"--mfu", arguments.mfu},
-                      {"--tokens-per-second", arguments.tokens_per_second},
-                      {"--samples-per-second", arguments.samples_per_second},
-                      {"--efficiency", arguments.efficiency},
-                      {"--expert-imbalance", arguments.imbalance},
-                      {"--lora", arguments.lora},
-                      {"--lora-targets", arguments.lora_targets},
-                      {"--freeze", arguments.freeze}};
-  for (const auto& word : words_of(arguments)) refused.push_back(word);
-  for (const auto& [name, text] : refused)
-    if (!text.empty())
-      throw InputError(argument(name), "cannot be combined with --from",
-                       "--batch, --device, --precision, --seq change a profile");
+  if (const std::string flag = first_given(arguments, [](const auto& one) { return one.use != Use::Any; });
+      !flag.empty())
+    throw InputError(argument(flag), "cannot be combined with --from",
+                     "--batch, --device, --precision, --seq change a profile");
   const auto options = arguments.setting.request("").options;
   const std::string flag = arguments.setting.has_cluster() ? "--cluster"
                            : options.empty()               ? flag_of_setting(arguments)

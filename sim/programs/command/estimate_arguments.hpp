@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/inputs/estimate/estimate.hpp"
@@ -12,24 +15,39 @@
 
 namespace allreplay {
 
+/// A flag with a value, and what it can be combined with.
+struct EstimateFlag {
+  std::string_view name;
+  OptionValue value;
+  const char* about;
+  enum class Use : std::uint8_t {
+    Any,           ///< also with --from, which rescales a profile
+    Model,         ///< not with --from
+    Architecture,  ///< describes a transformer instead of --model
+    Experts,       ///< the same; needs --experts
+  } use = Use::Model;
+};
+
+/// The flags of `estimate`, except those of the setting.
+std::span<const EstimateFlag> estimate_flags();
+
 struct EstimateArguments {
-  std::string model, from, device, from_device, batch, seq, precision, recompute, optimizer, head, host, out;
-  std::string mfu, tokens_per_second, samples_per_second, efficiency;
-  std::string family, layers, hidden, heads, kv_heads, ffn, vocab;
-  std::string experts, top_k, expert_ffn, shared_ffn, dense_layers, dense_ffn, imbalance;
-  std::string lora, lora_targets, freeze;
+  std::map<std::string, std::string, std::less<>> texts;  ///< the values of estimate_flags()
   ScenarioArguments setting;
   std::string strategy, plan;
   bool plain = false, force = false, sequence_parallel = false;
+
+  /// The value of a flag; "" if it is not given.
+  const std::string& operator[](std::string_view flag) const;
+  bool has(std::string_view flag) const { return !(*this)[flag].empty(); }
+
+  static constexpr std::int64_t most = 1'000'000'000;
+  /// The value of a flag as a number, at least 1. Throws InputError, which says what is `right`, if it is missing.
+  std::int64_t number(std::string_view flag, std::string_view right) const;
+  std::int64_t number_or(std::string_view flag, std::int64_t otherwise, std::int64_t limit = most) const;
 };
 
 constexpr std::int64_t most_tokens = 10'000'000;
-
-/// The value of an option, at least 1.
-std::int64_t whole_number(const std::string& text, const std::string& option, std::int64_t limit = 1'000'000'000);
-
-/// Throws InputError if a required option is missing.
-void require_given(const std::string& text, const std::string& option, const std::string& right);
 
 /// Throws InputError if an option that describes a model is combined with --from, which rescales a profile.
 void refuse_options_with_from(const EstimateArguments& arguments);

@@ -82,7 +82,7 @@ void execute(Context& context, const ExportArguments& arguments) {
   std::optional<Plan> plan;
   if (!arguments.planned()) {
     scenario.profile = library.profile(request);
-    scenario.workers = request.workers.value_or(1);
+    scenario.workers = request.workers.value.value_or(1);
   } else {
     scenario = library.resolve(request);
     refuse_pipelines(scenario, "export", "plan --json, which run --plan replays");
@@ -127,28 +127,27 @@ void execute(Context& context, const ExportArguments& arguments) {
 }  // namespace
 
 void add_export(CommandLine& app) {
-  auto arguments = std::make_shared<ExportArguments>();
-  Command command = app.add_subcommand("export", "convert a profile and its plan for another simulator");
+  auto [command, arguments] =
+      app.add<ExportArguments>("export", "convert a profile and its plan for another simulator", execute);
   command
-      .add_option("--to", arguments->to, {.name = "FORMAT", .annotated = [] { return summaries(exporters()); }},
+      .add_option("--to", arguments.to, {.name = "FORMAT", .annotated = [] { return summaries(exporters()); }},
                   "the format:")
       .required();
-  command.add_option("--out", arguments->out, values::file, "the file to write").required();
-  command.add_option("-s,--strategy", arguments->strategy, values::strategy,
+  command.add_option("--out", arguments.out, values::file, "the file to write").required();
+  command.add_option("-s,--strategy", arguments.strategy, values::strategy,
                      "also write this strategy's plan, made for --cluster; see `allreplay list strategies`");
-  command.add_option("--plan", arguments->plan, values::file, "also write the plan in this file, made for --cluster");
-  add_scenario_options(command, arguments->scenario);
+  command.add_option("--plan", arguments.plan, values::file, "also write the plan in this file, made for --cluster");
+  add_scenario_options(command, arguments.scenario);
   command.get_option("--cluster").required(false);
-  command.add_flag("--per-worker", arguments->per_worker,
+  command.add_flag("--per-worker", arguments.per_worker,
                    "chakra: a file for each worker, OUT.0.et, OUT.1.et, …, as ASTRA-sim 2.0 expects them; all are "
                    "identical, except with shard groups, which OUT.groups.json lists");
-  command.footer(
+  command.footer =
       "What the format cannot hold is reported. `allreplay import` reads all of these formats.\n"
       "Examples:\n"
       "  allreplay export --to csv --profile resnet50_k80_b16 --out resnet50.csv\n"
       "  allreplay export --to chakra --profile resnet50_k80_b16 --cluster k80-10gbe --workers 8 --strategy mg-wfbp "
-      "--per-worker --out resnet50");
-  command.callback([arguments](Context& context) { execute(context, *arguments); });
+      "--per-worker --out resnet50";
 }
 
 }  // namespace allreplay

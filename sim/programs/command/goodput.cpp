@@ -1,9 +1,8 @@
-#include "sim/output/report/goodput_report.hpp"
+#include "sim/studies/jobs/goodput.hpp"
+
+#include "sim/output/report/result_rows.hpp"
 #include "sim/output/report/run_report.hpp"
-#include "sim/output/report/training_report.hpp"
 #include "sim/programs/command/command.hpp"
-#include "sim/programs/command/training_arguments.hpp"
-#include "sim/studies/jobs/nodes_of_job.hpp"
 
 namespace allreplay {
 
@@ -57,41 +56,38 @@ void execute(Context& context, const GoodputArguments& arguments) {
 }  // namespace
 
 void add_goodput(CommandLine& app) {
-  auto arguments = std::make_shared<GoodputArguments>();
-  Command command = app.add_subcommand("goodput", "the throughput that is left with failures and checkpoints");
-  add_scenario_options(command, arguments->scenario);
-  add_strategy_or_plan(command, arguments->strategy, arguments->plan);
-  add_training_options(command, arguments->training);
+  auto [command, arguments] =
+      app.add<GoodputArguments>("goodput", "the throughput that is left with failures and checkpoints", execute);
+  add_scenario_options(command, arguments.scenario);
+  add_strategy_or_plan(command, arguments.strategy, arguments.plan);
+  add_training_options(command, arguments.training);
   command.get_option("--strategy").required().unless(command.get_option("--plan"));
   command
-      .add_option("--mtbf", arguments->mtbf, values::duration,
+      .add_option("--mtbf", arguments.mtbf, values::duration,
                   "mean time between failures of one node, such as \"200 d\"")
       .required();
   command
-      .add_option("--checkpoint", arguments->checkpoint, values::duration,
+      .add_option("--checkpoint", arguments.checkpoint, values::duration,
                   "how long computation stops for a checkpoint, such as \"60 s\"")
       .required();
   command
-      .add_option("--restart", arguments->restart, values::duration,
+      .add_option("--restart", arguments.restart, values::duration,
                   "time from a failure until computation continues, such as \"5 min\"")
       .required();
-  command
-      .add_option("--interval", arguments->interval, {.name = "TIME|N", .choices = "optimal"},
-                  "time between checkpoints: a duration, a number of iterations, or optimal")
-      .capture_default_str();
-  command.add_option("--repair", arguments->repair, values::duration,
+  command.add_option("--interval", arguments.interval, {.name = "TIME|N", .choices = "optimal"},
+                     "time between checkpoints: a duration, a number of iterations, or optimal");
+  command.add_option("--repair", arguments.repair, values::duration,
                      "with --spares: time until a failed node is a spare again (0 s)");
-  command.add_option("--spares", arguments->spares, values::number, "nodes on standby (unlimited)");
-  command.add_flag("--elastic", arguments->elastic,
+  command.add_option("--spares", arguments.spares, values::number, "nodes on standby (unlimited)");
+  command.add_flag("--elastic", arguments.elastic,
                    "with --spares: also simulate continuing with fewer nodes when there is no spare");
-  command.add_option("--horizon", arguments->horizon, values::duration,
+  command.add_option("--horizon", arguments.horizon, values::duration,
                      "how long to simulate (1000 failures on average)");
-  command.add_option("--seed", arguments->seed, values::number, "seed of the simulated failures").capture_default_str();
-  command.add_flag("--json", arguments->json, "print one JSON object");
-  command.footer(
+  command.add_option("--seed", arguments.seed, values::number, "seed of the simulated failures");
+  command.add_flag("--json", arguments.json, "print one JSON object");
+  command.footer =
       "Example:\n  allreplay goodput --profile llama3-8b_h100_b1_bf16 --cluster dgx-8x8-100gbps --strategy fsdp2 "
-      "--mtbf \"200 d\" --checkpoint \"60 s\" --restart \"5 min\"");
-  command.callback([arguments](Context& context) { execute(context, *arguments); });
+      "--mtbf \"200 d\" --checkpoint \"60 s\" --restart \"5 min\"";
 }
 
 }  // namespace allreplay

@@ -6,16 +6,25 @@
 #include <vector>
 
 #include "sim/programs/command/command.hpp"
-#include "sim/programs/command/definitions.hpp"
 
 namespace allreplay {
 
 /// Help on the program: its commands, a line or two each.
-std::string program_help(const std::vector<CommandDefinition>& commands, const std::string& about,
-                         const std::string& footer, std::size_t width);
+std::string program_help(const CommandLine& app, std::size_t width);
 
 /// Help on a command: its options by group, and examples.
-std::string command_help(const CommandDefinition& command, std::size_t width);
+std::string command_help(const Command& command, std::size_t width);
+
+/// A key of an input file, the keys around it ("network/node"), and its description in the schema.
+struct KeyDescription {
+  std::string key, place, about;
+};
+
+extern const std::string_view cluster_schema, jobs_schema;  ///< of docs/schema
+std::vector<KeyDescription> keys_of_schema(std::string_view schema);
+
+/// Help on the key of a `file` ("cluster") with this schema; "" if it has none of that name.
+std::string key_help(std::string_view schema, std::string_view file, std::string_view key, std::size_t width);
 
 /// The other topics that `allreplay help` explains by name, such as strategies, options and keys of cluster files.
 std::vector<std::string> help_topics();

@@ -85,40 +85,38 @@ void execute(Context& context, const ImportArguments& arguments) {
 }  // namespace
 
 void add_import(CommandLine& app) {
-  auto arguments = std::make_shared<ImportArguments>();
-  Command command = app.add_subcommand("import", "convert the output of another profiler or simulator into a profile");
+  auto [command, arguments] =
+      app.add<ImportArguments>("import", "convert the output of another profiler or simulator into a profile", execute);
   command
-      .add_option("file", arguments->files, values::file,
+      .add_option("file", arguments.files, values::file,
                   "input file; .gz is decompressed. Several: Kineto traces of ranks of one job")
       .required();
-  command.add_option("--from", arguments->from, {"FORMAT", "importers"},
+  command.add_option("--from", arguments.from, {"FORMAT", "importers"},
                      "format of the input (recognised by default); see `allreplay list importers`");
-  command.add_option("--out", arguments->out, values::file, "the profile to write").required();
-  command.add_option("--communication-out", arguments->communication_out, {"CSV", "", true},
+  command.add_option("--out", arguments.out, values::file, "the profile to write").required();
+  command.add_option("--communication-out", arguments.communication_out, {"CSV", "", true},
                      "write the measured times of a job's collectives, a CSV for `allreplay calibrate`");
-  command.add_option("--batch", arguments->batch, values::number,
+  command.add_option("--batch", arguments.batch, values::number,
                      "samples per mini-batch, if the file does not have it");
-  command.add_option("--model", arguments->options.model, {"NAME", "models"}, "the model's name (the file's)");
-  command.add_option("--match", arguments->match, values::model,
+  command.add_option("--model", arguments.options.model, {"NAME", "models"}, "the model's name (the file's)");
+  command.add_option("--match", arguments.match, values::model,
                      "take layer names and tensors from this model; for a trace without shapes, also the sizes");
-  command.add_option("--device", arguments->options.device, values::name,
+  command.add_option("--device", arguments.options.device, values::name,
                      "device that it ran on, if the file does not name it");
-  command.add_option("--framework", arguments->options.framework, values::name,
+  command.add_option("--framework", arguments.options.framework, values::name,
                      "framework that ran it, if the file does not name it");
-  command.add_option("--precision", arguments->options.precision,
-                     {.name = "PRECISION", .words = [] { return names_of(precisions); }},
-                     "fp32 (default), tf32, fp16 or bf16");
-  command.add_option("--source", arguments->options.source, {}, "where its times come from (the file's name)");
-  command.add_option("--note", arguments->note, {}, "further text to keep in the profile's \"details\"");
-  command.add_option("--forward-ratio", arguments->forward_ratio, values::ratio,
+  command.add_option("--precision", arguments.options.precision,
+                     one_of("PRECISION", [] { return names_of(precisions); }), "fp32 (default), tf32, fp16 or bf16");
+  command.add_option("--source", arguments.options.source, {}, "where its times come from (the file's name)");
+  command.add_option("--note", arguments.note, {}, "further text to keep in the profile's \"details\"");
+  command.add_option("--forward-ratio", arguments.forward_ratio, values::ratio,
                      "set every layer's forward time to this multiple of its backward time");
-  command.footer(
+  command.footer =
       "What was skipped, subtracted or attributed is reported, and kept in the profile's \"details\".\n"
       "Examples:\n"
       "  allreplay import worker0.pt.trace.json.gz --match resnet50 --out traces/resnet50_mine.json\n"
       "  allreplay import rank0.json rank1.json --communication-out job.csv --out mine.json\n"
-      "  allreplay import table.csv --batch 128 --device V100 --out traces/vgg16_mine.json");
-  command.callback([arguments](Context& context) { execute(context, *arguments); });
+      "  allreplay import table.csv --batch 128 --device V100 --out traces/vgg16_mine.json";
 }
 
 }  // namespace allreplay

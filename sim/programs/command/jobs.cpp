@@ -5,8 +5,8 @@
 #include "sim/base/core/file.hpp"
 #include "sim/output/picture/picture_file.hpp"
 #include "sim/output/report/jobs_report.hpp"
-#include "sim/output/view/jobs_picture.hpp"
-#include "sim/output/view/jobs_trace.hpp"
+#include "sim/output/view/pictures.hpp"
+#include "sim/output/view/traces.hpp"
 #include "sim/programs/command/command.hpp"
 #include "sim/studies/jobs/jobs_run.hpp"
 
@@ -41,12 +41,11 @@ void execute(Context& context, const JobsArguments& arguments) {
   if (!search.mean && arguments.minimise != "worst")
     throw InputError(argument("--minimise"), fmt::format("unknown aim '{}'", arguments.minimise), "worst or mean");
   if (arguments.each && !arguments.json) throw InputError(argument("--each"), "needs --json", "add --json");
-  if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
   if (!arguments.timeline.empty() && !arguments.timeline.ends_with(".json"))
     throw InputError(argument("--timeline"), fmt::format("'{}' is not a trace file", arguments.timeline),
                      "a name that ends with .json, for ui.perfetto.dev");
   require_separate(context.files(),
-                   {{"--plot", arguments.plot}, {"--timeline", arguments.timeline, false, mark_of_traces}},
+                   {picture_at("--plot", arguments.plot), {"--timeline", arguments.timeline, false, mark_of_traces}},
                    {arguments.file});
   const JobsFile file = read_jobs(context.files(), Json::read(context.files(), arguments.file));
   require_bearable(search, file);
@@ -69,7 +68,7 @@ void execute(Context& context, const JobsArguments& arguments) {
   if (arguments.json) {
     JsonValue json = jobs_json(found.result, printed, arguments.each);
     json["wall_s"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-    return context.console.print("{}\n", json.dump());
+    return context.console.print("{}\n", json_text(json));
   }
   std::optional<JobsResult> undisturbed;
   if (most_slowed(found.result) && !(file.events.empty() && file.background.empty()))
@@ -81,27 +80,23 @@ void execute(Context& context, const JobsArguments& arguments) {
 }  // namespace
 
 void add_jobs(CommandLine& app) {
-  auto arguments = std::make_shared<JobsArguments>();
-  Command command =
-      app.add_subcommand("jobs", "simulate several jobs on one cluster, and clusters that change during the run");
-  command.add_option("file", arguments->file, values::file, "a jobs file (docs/jobs.md)").required();
+  auto [command, arguments] = app.add<JobsArguments>(
+      "jobs", "simulate several jobs on one cluster, and clusters that change during the run", execute);
+  command.add_option("file", arguments.file, values::file, "a jobs file (docs/jobs.md)").required();
   command.add_flag(
-      "--place", arguments->place,
+      "--place", arguments.place,
       "search the jobs' placements for the smallest slow-down relative to each job in isolation on the same seats");
-  command.add_option("--stagger", arguments->stagger, {"[N]"}, "search this many start offsets (8) for each job")
+  command.add_option("--stagger", arguments.stagger, {"[N]"}, "search this many start offsets (8) for each job")
       .implied("8");
-  command
-      .add_option("--minimise", arguments->minimise, {.name = "AIM", .choices = "worst,mean"},
-                  "what --place and --stagger minimise: the worst slow-down, or the mean")
-      .capture_default_str();
-  command.add_flag("--json", arguments->json, "print one JSON object");
-  command.add_flag("--each", arguments->each, "with --json: also print all measured iterations");
-  command.add_option("--plot", arguments->plot, values::file,
+  command.add_option("--minimise", arguments.minimise, {.name = "AIM", .choices = "worst,mean"},
+                     "what --place and --stagger minimise: the worst slow-down, or the mean");
+  command.add_flag("--json", arguments.json, "print one JSON object");
+  command.add_flag("--each", arguments.each, "with --json: also print all measured iterations");
+  command.add_option("--plot", arguments.plot, values::file,
                      "draw slow-downs, and the load of the busiest links over time");
-  command.add_option("--timeline", arguments->timeline, values::file,
+  command.add_option("--timeline", arguments.timeline, values::file,
                      "write the last iterations for ui.perfetto.dev (.json)");
-  command.footer("Example:\n  allreplay jobs two.json --place");
-  command.callback([arguments](Context& context) { execute(context, *arguments); });
+  command.footer = "Example:\n  allreplay jobs two.json --place";
 }
 
 }  // namespace allreplay

@@ -4,7 +4,6 @@
 #include "sim/output/report/judge_report.hpp"
 #include "sim/programs/command/command.hpp"
 #include "sim/programs/command/config_words.hpp"
-#include "sim/programs/command/operation_argument.hpp"
 
 namespace allreplay {
 
@@ -55,23 +54,20 @@ void judge_log(Context& context, const JudgeArguments& arguments) {
                                    {&arguments.scenario.profile, "--profile"},
                                    {&arguments.scenario.model, "--model"}})
     if (!text->empty()) throw InputError(argument(flag), "does not change the time of a collective", "leave it out");
-  LogRequest wanted{.format = arguments.format,
-                    .time = arguments.time,
-                    .place_of_format = argument("--format"),
-                    .place_of_time = argument("--time"),
-                    .place_of_workers = argument("--workers"),
-                    .place_of_operation = argument("--operation")};
-  if (!arguments.operation.empty()) wanted.operation = parse_operation(arguments.operation);
   const Request request = arguments.scenario.request("");
-  wanted.workers = request.workers.value_or(0);
+  LogRequest wanted{.format = {arguments.format, argument("--format")},
+                    .time = {arguments.time, argument("--time")},
+                    .workers = {request.workers.value.value_or(0), argument("--workers")}};
+  if (!arguments.operation.empty()) wanted.operation = {parse_operation(arguments.operation), argument("--operation")};
   const std::string text = context.files().read(arguments.file);
   Library library(context.inputs);
   MeasurementLog log = read_measurements(text, arguments.file, wanted);
-  if (!log.operation) log.operation = wanted.operation;
-  if (wanted.operation && log.operation != wanted.operation)
-    throw InputError(wanted.place_of_operation,
-                     fmt::format("is {}, but the log is of {} ({})", to_string(*wanted.operation),
-                                 to_string(*log.operation), log.benchmark),
+  const std::optional<CollectiveOp>& operation = wanted.operation;
+  if (!log.operation) log.operation = operation;
+  if (operation && log.operation != operation)
+    throw InputError(wanted.operation.place,
+                     fmt::format("is {}, but the log is of {} ({})", to_string(*operation), to_string(*log.operation),
+                                 log.benchmark),
                      "leave it out");
   const LogJudgement judgement = judge(library, request, std::move(log));
   for (const std::string& warning : judgement.log.notes) context.console.warn(warning);
@@ -104,40 +100,38 @@ void execute(Context& context, const JudgeArguments& arguments) {
 }  // namespace
 
 void add_judge(CommandLine& app) {
-  auto arguments = std::make_shared<JudgeArguments>();
-  Command command = app.add_subcommand(
-      "judge", "is a measured speed as expected? If not, what would explain it, and what to measure");
-  const Option log = command.add_option("file", arguments->file, values::file,
-                                        "a log of nccl-tests or OSU micro-benchmarks, or a CSV, instead of a number");
-  Option profile = add_scenario_options(command, arguments->scenario);
+  auto [command, arguments] = app.add<JudgeArguments>(
+      "judge", "is a measured speed as expected? If not, what would explain it, and what to measure", execute);
+  Option& log = command.add_option("file", arguments.file, values::file,
+                                   "a log of nccl-tests or OSU micro-benchmarks, or a CSV, instead of a number");
+  Option& profile = add_scenario_options(command, arguments.scenario);
   profile.unless(log);
-  add_model_options(command, profile, arguments->scenario);
-  add_config_option(command, arguments->scenario.configs);
-  add_strategy_or_plan(command, arguments->strategy, arguments->plan);
-  command.add_option("--tokens-per-second", arguments->tokens, values::number, "measured tokens/s of one GPU")
+  add_model_options(command, profile, arguments.scenario);
+  add_config_option(command, arguments.scenario.configs);
+  add_strategy_or_plan(command, arguments.strategy, arguments.plan);
+  command.add_option("--tokens-per-second", arguments.tokens, values::number, "measured tokens/s of one GPU")
       .group("The measured number");
-  command.add_option("--samples-per-second", arguments->samples, values::number, "the same, in samples")
+  command.add_option("--samples-per-second", arguments.samples, values::number, "the same, in samples")
       .group("The measured number");
-  command.add_option("--mfu", arguments->mfu, values::ratio, "measured model FLOPs over the peak, such as 45%")
+  command.add_option("--mfu", arguments.mfu, values::ratio, "measured model FLOPs over the peak, such as 45%")
       .group("The measured number");
-  command.add_option("--iteration", arguments->iteration, {"TIME"}, "measured time of an iteration: seconds, or 850 ms")
+  command.add_option("--iteration", arguments.iteration, {"TIME"}, "measured time of an iteration: seconds, or 850 ms")
       .group("The measured number");
-  command.add_option("--format", arguments->format, {.name = "FORMAT", .words = [] { return names_of(log_formats()); }},
+  command.add_option("--format", arguments.format, one_of("FORMAT", [] { return names_of(log_formats()); }),
                      "of the log (recognised by its content)");
-  command.add_option("--time", arguments->time, {"NAME"},
+  command.add_option("--time", arguments.time, {"NAME"},
                      "which time of the log: out-of-place or in-place; avg, min or max; a CSV column");
-  command.add_option("--operation", arguments->operation,
-                     {.name = "OPERATION", .words = [] { return names_of(operations_with(&OperationRow::usual)); }},
+  command.add_option("--operation", arguments.operation,
+                     one_of("OPERATION", [] { return names_of(operations_with(&OperationRow::usual)); }),
                      "of the log, if it does not name its benchmark");
-  add_jobs_option(command, arguments->jobs, "causes");
-  command.add_flag("--json", arguments->json, "print one JSON object");
-  command.footer(
+  add_jobs_option(command, arguments.jobs, "causes");
+  command.add_flag("--json", arguments.json, "print one JSON object");
+  command.footer =
       "docs/judging.md explains the verdict and the causes.\n"
       "Examples:\n"
       "  allreplay judge --tokens-per-second 5100 --model llama3-8b --device h100 --batch 1 --cluster h100x8-8x400gbps "
       "--workers 64 --strategy fsdp2\n"
-      "  allreplay judge nccl.log --cluster h100x8-8x400gbps");
-  command.callback([arguments](Context& context) { execute(context, *arguments); });
+      "  allreplay judge nccl.log --cluster h100x8-8x400gbps";
 }
 
 }  // namespace allreplay

@@ -11,7 +11,7 @@
 #include "sim/output/picture/picture_file.hpp"
 #include "sim/output/report/layouts_report.hpp"
 #include "sim/output/report/phrases.hpp"
-#include "sim/output/view/memory_picture.hpp"
+#include "sim/output/view/pictures.hpp"
 #include "sim/plans/pipeline/pipeline_plan.hpp"
 #include "sim/programs/command/estimate_arguments.hpp"
 #include "sim/replay/training/memory.hpp"
@@ -24,10 +24,10 @@ namespace allreplay {
 namespace {
 
 // The value that a flag fixes; none if the search may choose it.
-std::optional<std::int64_t> chosen(const ScenarioArguments& scenario, const std::string& flag, std::int64_t most) {
-  const auto given = scenario.parallel.find(flag);
-  if (given == scenario.parallel.end() || given->second.empty()) return std::nullopt;
-  return parse_integer(given->second, 1, most, argument(flag));
+std::optional<std::int64_t> chosen(const ScenarioArguments& scenario, const std::string& flag,
+                                   std::int64_t most = most_workers) {
+  const std::string given = scenario.flag(flag);
+  return given.empty() ? std::nullopt : std::optional(parse_integer(given, 1, most, argument(flag)));
 }
 
 std::string change(const ScenarioArguments& scenario, const std::string& name) {
@@ -45,55 +45,51 @@ Transformer transformer_named(const Files& files, const std::string& name) {
 
 // The request of all layouts: the options given, without those that restrict which layouts are searched.
 Request base_of(ScenarioArguments scenario) {
-  for (const char* flag : {"--pp", "--tp", "--cp", "--ep", "--schedule", "--chunks", "--global-batch"}) {
-    const auto given = scenario.parallel.find(flag);
-    if (given != scenario.parallel.end()) given->second.clear();
-  }
+  for (const char* flag : {"--pp", "--tp", "--cp", "--ep", "--schedule", "--chunks", "--global-batch"})
+    scenario.flags.erase(flag);
   for (const char* name : {"batch", "precision", "recompute"}) scenario.changes.erase(name);
   scenario.model = scenario.device = scenario.tokens = "";
   return scenario.request("");
 }
 
-LayoutSearch search_of(const Files& files, const LayoutArguments& arguments, const ScenarioArguments& scenario) {
+LayoutSearch search_of(const Files& files, const RecommendArguments& arguments,
+                       const std::vector<std::string>& strategies) {
+  const ScenarioArguments& scenario = arguments.scenario;
   if (!scenario.profile.empty())
     throw InputError(argument("--profile"), "cannot be combined with --model",
                      "one of them: with --model profiles are estimated");
-  if (arguments.device.empty())
+  if (scenario.device.empty())
     throw InputError(argument("--device"), "is required with --model", "a name from `allreplay list devices`");
-  if (!scenario.accumulate.empty() || chosen(scenario, "--micro-batches", most_workers))
-    throw InputError(argument(scenario.accumulate.empty() ? "--micro-batches" : "--accumulate"),
-                     "cannot be combined with --model",
-                     "--global-batch, which gives all layouts the same number of samples");
-  if (const auto given = scenario.parallel.find("--stages"); given != scenario.parallel.end() && !given->second.empty())
-    throw InputError(argument("--stages"),
-                     "cannot be combined with --model, whose blocks are split as frameworks split them",
-                     "leave it out; or `run` with --stages");
+  constexpr const char* same_samples = "--global-batch, which gives all layouts the same number of samples";
+  for (const auto& [flag, instead] : {std::pair("--accumulate", same_samples),
+                                      {"--micro-batches", same_samples},
+                                      {"--stages", "leave it out: blocks are split as frameworks split them"}})
+    if (!scenario.flag(flag).empty()) throw InputError(argument(flag), "cannot be combined with --model", instead);
   LayoutSearch search;
-  search.model = transformer_named(files, arguments.model);
-  search.model_name = arguments.model;
-  search.tokens =
-      arguments.seq.empty() ? search.model.tokens() : parse_integer(arguments.seq, 1, 10'000'000, argument("--seq"));
-  search.device = read_device(files, arguments.device);
-  search.device_name = arguments.device;
+  search.model = transformer_named(files, scenario.model);
+  search.model_name = scenario.model;
+  search.tokens = scenario.tokens.empty() ? search.model.tokens()
+                                          : parse_integer(scenario.tokens, 1, most_tokens, argument("--seq"));
+  search.device = read_device(files, scenario.device);
+  search.device_name = scenario.device;
   const std::string precision = change(scenario, "precision");
   search.precision = precision.empty() ? precisions_of(search.device).front() : precision;
   search.base = base_of(scenario);
-  search.pp = chosen(scenario, "--pp", most_workers);
-  search.tp = chosen(scenario, "--tp", most_workers);
-  search.cp = chosen(scenario, "--cp", most_workers);
-  search.ep = chosen(scenario, "--ep", most_workers);
+  search.pp = chosen(scenario, "--pp");
+  search.tp = chosen(scenario, "--tp");
+  search.cp = chosen(scenario, "--cp");
+  search.ep = chosen(scenario, "--ep");
   search.chunks = chosen(scenario, "--chunks", 1000);
   if (const std::string batch = change(scenario, "batch"); !batch.empty())
     search.samples = parse_integer(batch, 1, 1'000'000, argument("--batch"));
-  if (const auto given = scenario.parallel.find("--schedule"); given != scenario.parallel.end())
-    search.schedule = given->second;
+  search.schedule = scenario.flag("--schedule");
   constexpr std::string_view known[] = {"1f1b", "interleaved", "zb-h1", "zbv"};
   if (!search.schedule.empty() && std::find(std::begin(known), std::end(known), search.schedule) == std::end(known))
     throw InputError(argument("--schedule"), fmt::format("'{}' is not among the schedules searched", search.schedule),
                      "1f1b, interleaved, zb-h1 or zbv");
   if (const std::string recompute = change(scenario, "recompute"); !recompute.empty())
     search.recompute = choose_by_name(recompute_rules, recompute, argument("--recompute"), "unknown '{}'").value;
-  if (!arguments.strategies.empty()) search.strategies = arguments.strategies;
+  if (!strategies.empty()) search.strategies = strategies;
   for (const std::string& one : search.strategies)
     if (!plans_pipelines(find_strategy(one, argument("--strategies"))))
       throw InputError(argument("--strategies"), fmt::format("{} does not support pp above 1", one),
@@ -105,7 +101,7 @@ LayoutSearch search_of(const Files& files, const LayoutArguments& arguments, con
 }
 
 // The efficiency at which the passes of the whole model on one GPU have the known speed.
-std::optional<Efficiency> efficiency_of(Library& library, const LayoutArguments& arguments,
+std::optional<Efficiency> efficiency_of(Library& library, const RecommendArguments& arguments,
                                         const LayoutSearch& search) {
   if (arguments.mfu.empty() && arguments.tokens_per_second.empty()) return std::nullopt;
   EstimateRequest request{.work = build(search.model, search.tokens, argument("--seq"), {}),
@@ -114,8 +110,7 @@ std::optional<Efficiency> efficiency_of(Library& library, const LayoutArguments&
                           .batch = search.samples.value_or(1),
                           .recompute = search.recompute.value_or(Recompute::None)};
   EstimateArguments speed;
-  speed.mfu = arguments.mfu;
-  speed.tokens_per_second = arguments.tokens_per_second;
+  speed.texts = {{"--mfu", arguments.mfu}, {"--tokens-per-second", arguments.tokens_per_second}};
   const std::vector<KnownSpeed> known = known_speeds(speed, request);
   if (known.size() > 1)
     throw InputError(known.front().place, "has several speeds, which determine the host's time",
@@ -162,13 +157,14 @@ std::optional<Efficiency> efficiency_of(Library& library, const LayoutArguments&
 
 }  // namespace
 
-void recommend_layouts(Context& context, const LayoutArguments& arguments, const ScenarioArguments& scenario,
-                       const WinningRule& rule, const Training& training) {
-  LayoutSearch search = search_of(context.files(), arguments, scenario);
-  search.rule = rule;
+void recommend_layouts(Context& context, const RecommendArguments& arguments,
+                       const std::vector<std::string>& strategies) {
+  const ScenarioArguments& scenario = arguments.scenario;
+  const Training training = arguments.training.training();
+  LayoutSearch search = search_of(context.files(), arguments, strategies);
+  search.rule = arguments.winning.rule();
   search.in_parts = arguments.json ? search.budget : layouts_shown;
-  if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
-  require_separate(context.files(), {{"--plot", arguments.plot}}, scenario.files(context.files()));
+  require_separate(context.files(), {picture_at("--plot", arguments.plot)}, scenario.files(context.files()));
   Library library(context.inputs);
   search.workers = library.resolve_network(search.base).workers;
   search.efficiency = efficiency_of(library, arguments, search);
@@ -188,7 +184,7 @@ void recommend_layouts(Context& context, const LayoutArguments& arguments, const
   if (!samples)
     context.console.print_stderr(fmt::format(
         "note: {} samples per iteration, one per worker (--global-batch sets another number)", search.workers));
-  if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(memory_chart(advice, search)));
+  if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, memory_picture(advice, search));
   if (arguments.json)
     for (const std::string& one : advice.skipped) context.console.note("skipped " + one);
   if (arguments.json)

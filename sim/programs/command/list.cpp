@@ -11,7 +11,7 @@
 #include "sim/formats/interchange/importers/importer.hpp"
 #include "sim/output/report/table.hpp"
 #include "sim/programs/command/command.hpp"
-#include "sim/studies/jobs/job_row.hpp"
+#include "sim/studies/jobs/jobs_sweep.hpp"
 #include "sim/studies/results/row.hpp"
 #include "sim/studies/search/search_space.hpp"
 
@@ -141,15 +141,17 @@ TextRows importer_table() {
   return rows;
 }
 
-TextRows column_lines(const std::vector<std::string_view>& keys) {
+template <const auto& keys>
+TextRows column_lines(const Files& /*files*/) {
   TextRows rows;
-  for (const std::string_view key : keys) rows.push_back({std::string(key), column_of(key).text()});
+  for (const std::string_view key : keys()) rows.push_back({std::string(key), column_of(key).text()});
   return rows;
 }
 
-TextRows column_table(const std::vector<std::string_view>& keys) {
+template <const auto& keys>
+TextRows column_table() {
   TextRows rows{{"column", "unit", "meaning"}};
-  for (const std::string_view key : keys)
+  for (const std::string_view key : keys())
     rows.push_back({code(key), std::string(column_of(key).unit), std::string(column_of(key).about)});
   return rows;
 }
@@ -157,7 +159,7 @@ TextRows column_table(const std::vector<std::string_view>& keys) {
 // --- data files
 
 // A data file's own description.
-std::string summary(const Files& files, const std::string& folder, const std::string& name) {
+std::string summary(const Files& files, std::string_view folder, const std::string& name) {
   const Json json = Json::read(files, files.find_data(folder, name, "file"));
   for (const auto key : {"description", "reproduces"})
     if (const auto text = json.find(key)) return text->text();
@@ -167,7 +169,7 @@ std::string summary(const Files& files, const std::string& folder, const std::st
   return "";
 }
 
-TextRows data(const Files& files, const std::string& folder) {
+TextRows data(const Files& files, std::string_view folder) {
   TextRows rows;
   for (const std::string& name : files.list_data(folder)) rows.push_back({name, summary(files, folder, name)});
   return rows;
@@ -225,9 +227,9 @@ TextRows schedule_table() {
 
 struct Listing {
   std::string_view name;
-  TextRows (*lines)(const Files& files);
-  TextRows (*table)() = nullptr;  // with its header; nullptr if no page contains it
-  std::string_view folder = "";   // of the data files that it lists; "": none
+  TextRows (*lines)(const Files& files) = nullptr;  // nullptr: the names and descriptions of the files in `folder`
+  TextRows (*table)() = nullptr;                    // with its header; nullptr if no page contains it
+  std::string_view folder = "";                     // of the data files that it lists; "": none
   Groups (*groups)(const Files& files, const TextRows& rows) = nullptr;
 };
 
@@ -237,18 +239,16 @@ constexpr Listing listings[] = {
     {"codecs", codec_lines, codec_table, "models/codecs"},
     {"topologies", summaries<topology_kinds>, topology_table},
     {"options", option_lines, option_table},
-    {"profiles", [](const Files& files) { return data(files, "traces"); }, nullptr, "traces"},
-    {"clusters", [](const Files& files) { return data(files, "topologies"); }, nullptr, "topologies", clusters_by_kind},
+    {"profiles", nullptr, nullptr, "traces"},
+    {"clusters", nullptr, nullptr, "topologies", clusters_by_kind},
     {"models", models},
-    {"devices", [](const Files& files) { return data(files, "models/devices"); }, nullptr, "models/devices"},
-    {"configs", [](const Files& files) { return data(files, "configs"); }, nullptr, "configs"},
+    {"devices", nullptr, nullptr, "models/devices"},
+    {"configs", nullptr, nullptr, "configs"},
     {"schedules", summaries<schedules>, schedule_table},
     {"importers", summaries<importers>, importer_table},
     {"exporters", summaries<exporters>},
-    {"columns", [](const Files& /*files*/) { return column_lines(row_keys()); },
-     [] { return column_table(row_keys()); }},
-    {"job-columns", [](const Files& /*files*/) { return column_lines(job_keys()); },
-     [] { return column_table(job_keys()); }},
+    {"columns", column_lines<row_keys>, column_table<row_keys>},
+    {"job-columns", column_lines<job_keys>, column_table<job_keys>},
 };
 
 JsonValue json_of(const Listing& listing, const TextRows& rows) {
@@ -274,8 +274,8 @@ void execute(Context& context, const ListArguments& arguments) {
     for (const std::string& name : listed_names(context.files(), listing.name)) context.console.print("{}\n", name);
     return;
   }
-  const TextRows rows = listing.lines(context.files());
-  if (arguments.json) return context.console.print("{}\n", json_of(listing, rows).dump(2));
+  const TextRows rows = listing.lines ? listing.lines(context.files()) : data(context.files(), listing.folder);
+  if (arguments.json) return context.console.print("{}\n", json_text(json_of(listing, rows), 2));
   Table table({"name", ""});
   const Groups groups = listing.groups ? listing.groups(context.files(), rows) : Groups{{"", rows}};
   for (const auto& [title, some] : groups) {
@@ -302,16 +302,14 @@ std::vector<std::string> listed_names(const Files& files, std::string_view what)
 }
 
 void add_list(CommandLine& app) {
-  auto arguments = std::make_shared<ListArguments>();
-  Command command = app.add_subcommand("list", "list the available names");
+  auto [command, arguments] = app.add<ListArguments>("list", "list the available names", execute);
   command
-      .add_option("what", arguments->what, {.name = "WHAT", .words = [] { return listable(); }},
+      .add_option("what", arguments.what, one_of("WHAT", [] { return listable(); }),
                   fmt::format("{}", fmt::join(listable(), ", ")))
       .required();
-  const Option names = command.add_flag("--names", arguments->names, "only the names, one per line, for scripts");
-  command.add_flag("--markdown", arguments->markdown, "print the Markdown table that docs/ contains").excludes(names);
-  command.add_flag("--json", arguments->json, "print JSON; for columns, those of all commands").excludes(names);
-  command.callback([arguments](Context& context) { execute(context, *arguments); });
+  Option& names = command.add_flag("--names", arguments.names, "only the names, one per line, for scripts");
+  command.add_flag("--markdown", arguments.markdown, "print the Markdown table that docs/ contains").excludes(names);
+  command.add_flag("--json", arguments.json, "print JSON; for columns, those of all commands").excludes(names);
 }
 
 }  // namespace allreplay

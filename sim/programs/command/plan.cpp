@@ -39,19 +39,18 @@ void execute(Context& context, const PlanArguments& arguments) {
 }  // namespace
 
 void add_plan(CommandLine& app) {
-  auto arguments = std::make_shared<PlanArguments>();
-  Command command = app.add_subcommand("plan", "print what a strategy sends: blocks, slices, order");
-  add_scenario_options(command, arguments->scenario);
-  command.add_option("-s,--strategy", arguments->strategy, values::strategy, "see `allreplay list strategies`")
+  auto [command, arguments] =
+      app.add<PlanArguments>("plan", "print what a strategy sends: blocks, slices, order", execute);
+  add_scenario_options(command, arguments.scenario);
+  command.add_option("-s,--strategy", arguments.strategy, values::strategy, "see `allreplay list strategies`")
       .required();
-  const Option json = command.add_flag("--json", arguments->json, "print one JSON object, which `run --plan` replays");
+  Option& json = command.add_flag("--json", arguments.json, "print one JSON object, which `run --plan` replays");
   command
       .add_flag(
-          "--pytorch", arguments->pytorch,
+          "--pytorch", arguments.pytorch,
           "print Python code to paste: the buckets, and the hook that installs them; for buckets of whole parameters")
       .excludes(json);
-  command.footer("Example:\n  allreplay plan --profile googlenet_k80_b32 --cluster k80-10gbe --strategy mg-wfbp");
-  command.callback([arguments](Context& context) { execute(context, *arguments); });
+  command.footer = "Example:\n  allreplay plan --profile googlenet_k80_b32 --cluster k80-10gbe --strategy mg-wfbp";
 }
 
 }  // namespace allreplay

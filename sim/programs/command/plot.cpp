@@ -34,8 +34,7 @@ PlotOptions plot_options_of(const Files& files, const PlotArguments& arguments) 
   for (const std::string& change : arguments.changes) read_plot_option(options, change, argument("--set"));
   for (const PlotKey& key : plot_keys())
     if (const auto values = arguments.keys.find(key.name); values != arguments.keys.end())
-      for (const std::string& value : values->second)
-        read_plot_option(options, fmt::format("{}={}", key.name, value), argument(option_of(key)));
+      for (const std::string& value : values->second) read_plot_option(options, key, value, argument(option_of(key)));
   if (!arguments.kind.empty())
     options.kinds = {find_by_name(plot_kinds(), arguments.kind, argument("--kind"), "unknown kind '{}'").value};
   return options;
@@ -44,10 +43,7 @@ PlotOptions plot_options_of(const Files& files, const PlotArguments& arguments) 
 void execute(Context& context, const PlotArguments& arguments) {
   const auto dpi = parse_integer(arguments.dpi, 50, 1200, argument("--dpi"));
   std::vector<Output> outputs;
-  for (const std::string& file : arguments.outputs) {
-    require_picture(file, argument("--out"));
-    outputs.push_back({"--out", file});
-  }
+  for (const std::string& file : arguments.outputs) outputs.push_back(picture_at("--out", file));
   require_separate(context.files(), outputs,
                    {arguments.file, file_behind(context.files(), "configs", arguments.config)});
   const PlotOptions options = plot_options_of(context.files(), arguments);
@@ -65,34 +61,29 @@ std::string kinds_in_help() {
 }  // namespace
 
 void add_plot(CommandLine& app) {
-  auto arguments = std::make_shared<PlotArguments>();
-  Command command = app.add_subcommand("plot", "draw the CSV of a sweep or of `tune` as a figure");
-  command.add_option("file", arguments->file, values::file, "a CSV written by `allreplay sweep --out` or `tune --out`")
+  auto [command, arguments] =
+      app.add<PlotArguments>("plot", "draw the CSV of a sweep or of `tune` as a figure", execute);
+  command.add_option("file", arguments.file, values::file, "a CSV written by `allreplay sweep --out` or `tune --out`")
       .required();
-  command.add_option("--config", arguments->config, values::config, "the sweep file, whose \"plot\" says what to draw");
-  command.add_option("--kind", arguments->kind, {.name = "KIND", .words = [] { return names_of(plot_kinds()); }},
+  command.add_option("--config", arguments.config, values::config, "the sweep file, whose \"plot\" says what to draw");
+  command.add_option("--kind", arguments.kind, one_of("KIND", [] { return names_of(plot_kinds()); }),
                      "what to draw (the sweep file's): " + choices(names_of(plot_kinds())));
-  command
-      .add_option("--set", arguments->changes, {"KEY=VALUE"},
-                  "a key of \"plot\" and its value, as JSON or bare text: log=false; any number of times")
-      .allow_extra_args(false);
+  command.add_option("--set", arguments.changes, {"KEY=VALUE"},
+                     "a key of \"plot\" and its value, as JSON or bare text: log=false; any number of times");
   for (const PlotKey& key : plot_keys())
     if (key.name != "kind")
-      command.add_option(option_of(key), arguments->keys[key.name], {key.value}, std::string(key.right))
-          .allow_extra_args(false)
+      command.add_option(option_of(key), arguments.keys[key.name], {key.value}, std::string(key.right))
           .group("Keys of \"plot\" and of --set, explained in docs/plots.md");
   command
-      .add_option("--out", arguments->outputs, values::file,
+      .add_option("--out", arguments.outputs, values::file,
                   "a picture to write: FILE.svg, .png or .pdf; any number of times")
-      .required()
-      .allow_extra_args(false);
-  command.add_option("--dpi", arguments->dpi, values::number, "pixels of a .png per inch of a page, 50 to 1200")
-      .capture_default_str();
-  command.footer(kinds_in_help() +
-                 "\nExample:\n  allreplay sweep mgwfbp_fig10 --out fig10.csv\n  allreplay plot fig10.csv --config "
-                 "mgwfbp_fig10 --out fig10.svg\n  allreplay plot fig10.csv --kind bars --where workers=64,1024 --order "
-                 "best,wfbp --width column --legend right --out bars.pdf");
-  command.callback([arguments](Context& context) { execute(context, *arguments); });
+      .required();
+  command.add_option("--dpi", arguments.dpi, values::number, "pixels of a .png per inch of a page, 50 to 1200");
+  command.footer =
+      kinds_in_help() +
+      "\nExample:\n  allreplay sweep mgwfbp_fig10 --out fig10.csv\n  allreplay plot fig10.csv --config "
+      "mgwfbp_fig10 --out fig10.svg\n  allreplay plot fig10.csv --kind bars --where workers=64,1024 --order "
+      "best,wfbp --width column --legend right --out bars.pdf";
 }
 
 }  // namespace allreplay

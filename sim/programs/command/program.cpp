@@ -12,7 +12,6 @@
 #include "sim/output/report/phrases.hpp"
 #include "sim/plans/schedule/unknown_name_hints.hpp"
 #include "sim/programs/command/config_words.hpp"
-#include "sim/programs/command/definitions.hpp"
 #include "sim/programs/command/help.hpp"
 
 namespace allreplay {
@@ -73,48 +72,29 @@ void add_commands(CommandLine& app, std::string_view called) {
 
 namespace {
 
-// The names of all options, with their dashes.
-std::vector<std::string> option_names(const Command& command) {
-  std::vector<std::string> names;
-  for (const Option& option : command.get_options())
-    for (std::string& name : option.definition().names) names.push_back(std::move(name));
-  return names;
-}
-
-bool contains(const std::vector<std::string>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 // "an option of estimate and plan", for an option of other commands; "" if none has it.
 std::string commands_with(const std::string& option) {
   CommandLine all = command_line();
   add_commands(all, "");
   std::vector<std::string> names;
-  for (const Command& one : all.get_subcommands())
-    if (contains(option_names(one), option)) names.push_back(one.get_name());
+  for (const Command& one : all.commands)
+    if (one.find(option)) names.push_back(one.name);
   if (names.empty()) return "";
   constexpr std::size_t most = 3;
   const bool makes_profiles = names.front() == "estimate";
   return fmt::format("an option of {}{}", listed(names, most), makes_profiles ? ", whose profile --profile takes" : "");
 }
 
-std::optional<Command> command_called(const CommandLine& app, const std::string& name) {
-  for (const Command& one : app.get_subcommands())
-    if (one.get_name() == name) return one;
-  return std::nullopt;
-}
-
 }  // namespace
 
 std::vector<std::string> with_flags_as_options(const CommandLine& app, std::vector<std::string> words) {
-  const auto command = words.empty() ? std::nullopt : command_called(app, words[0]);
-  const std::vector<std::string> own = command ? option_names(*command) : std::vector<std::string>();
-  if (!contains(own, "--option")) return words;
+  const Command* command = words.empty() ? nullptr : row_named(app.commands, words[0]);
+  if (!command || !command->find("--option")) return words;
   std::vector<std::string> result;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string flag = words[i].substr(0, words[i].find('='));
     const OptionRow* row = flag.starts_with("--") ? row_named(option_rows(), option_of(flag)) : nullptr;
-    if (!row || flag_of(row->name) != flag || contains(own, flag)) {
+    if (!row || flag_of(row->name) != flag || command->find(flag)) {
       result.push_back(words[i]);
       continue;
     }
@@ -129,16 +109,18 @@ std::vector<std::string> with_flags_as_options(const CommandLine& app, std::vect
 void require_known_words(const CommandLine& app, const std::vector<std::string>& words) {
   if (words.empty() || words[0].starts_with('-')) return;
   const std::string& command = words[0];
-  const auto called = command_called(app, command);
+  const Command* called = row_named(app.commands, command);
   if (!called) throw InputError(argument(command), "no such command", suggest(command, names_of(commands())));
-  std::vector<std::string> options = option_names(*called);
-  if (contains(options, "--option"))
+  std::vector<std::string> options;
+  for (const Option& one : called->options)
+    for (const std::string& name : one.all_names())
+      if (name.starts_with("--")) options.push_back(name);
+  if (called->find("--option"))
     for (const OptionRow& row : option_rows()) options.push_back(flag_of(row.name));
-  std::erase_if(options, [](const std::string& name) { return !name.starts_with("--"); });
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::string name(words[i].substr(0, words[i].find('=')));
     if (!name.starts_with("--") || name.size() == 2) continue;
-    if (contains(options, name)) continue;
+    if (std::find(options.begin(), options.end(), name) != options.end()) continue;
     const bool slip = std::any_of(options.begin(), options.end(), [&](const std::string& one) {
       return one.starts_with(name) || name.starts_with(one);
     });
@@ -174,6 +156,7 @@ void run_words(const std::vector<std::string>& given, Context& context) {
     require_known_words(app, words);
     add_model_of_arguments(words, context);
     app.parse(words, context);
+    context.console.tell_held_notes();
   } catch (const InputError& error) {
     throw InputError(configured.located(error));
   }

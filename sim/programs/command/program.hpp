@@ -35,6 +35,9 @@ std::vector<std::string> with_flags_as_options(const CommandLine& app, std::vect
 /// Throws InputError for an unknown command or option, suggesting a similar name.
 void require_known_words(const CommandLine& app, const std::vector<std::string>& words);
 
+/// Answers a completion script (`allreplay __complete WORD…`): prints the completions of the last word, maybe empty.
+void print_offers(const std::vector<std::string>& words, Context& context);
+
 /// The reason why a command failed.
 struct Failure {
   std::string text;       ///< the line that the program prints; "": nothing

@@ -4,15 +4,15 @@
 #include <fmt/ranges.h>
 
 #include "sim/base/core/text.hpp"
+#include "sim/inputs/estimate/estimate.hpp"
 #include "sim/output/picture/picture_file.hpp"
 #include "sim/output/report/recommend_report.hpp"
-#include "sim/output/view/memory_picture.hpp"
+#include "sim/output/view/pictures.hpp"
 #include "sim/plans/pipeline/pipeline_plan.hpp"
 #include "sim/plans/schedule/offer.hpp"
 #include "sim/programs/command/command.hpp"
 #include "sim/programs/command/config_words.hpp"
 #include "sim/programs/command/layouts.hpp"
-#include "sim/programs/command/training_arguments.hpp"
 #include "sim/replay/training/memory.hpp"
 #include "sim/replay/training/parallel_setup.hpp"
 #include "sim/replay/training/sharding.hpp"
@@ -21,18 +21,6 @@
 namespace allreplay {
 
 namespace {
-
-struct RecommendArguments {
-  ScenarioArguments scenario;
-  WinningArguments winning;
-  TrainingArguments training;
-  std::vector<std::string> strategies, frameworks;
-  std::string budget, seed = "1", jobs = "2", line = "0.8";
-  std::string plot, engine, mfu, tokens_per_second;
-  bool json = false;
-
-  bool named() const { return !strategies.empty() && !selects_all(strategies); }
-};
 
 std::vector<std::string> chosen_strategies(const RecommendArguments& arguments) {
   if (arguments.named()) return names_in(arguments.strategies, argument("--strategies"));
@@ -68,7 +56,7 @@ void add_size(RecommendTask& task, Library& library, const RecommendArguments& a
   std::vector<Request> asked_for;
   for (const std::string& name : chosen_strategies(arguments)) {
     Request asked = one.request(name);
-    asked.place_of_strategy = argument("--strategies");
+    asked.strategy.place = argument("--strategies");
     Scenario scenario = library.resolve(asked);
     refuse_pipelines(scenario, "recommend of a profile", "recommend --model NAME, or compare, which takes lists");
     options.drop_others(library, asked, scenario);
@@ -111,11 +99,9 @@ RecommendTask task_of(const Inputs& inputs, const RecommendArguments& arguments)
     }
   if (task.sizes.empty()) throw InputError(task.impossible.front().second);
   task.options.require_taken();
-  if (!arguments.plot.empty()) {
-    require_picture(arguments.plot, argument("--plot"));
-    if (counts.size() > 1) throw InputError(argument("--plot"), "draws a single number of workers", "--workers N");
-  }
-  require_separate(inputs.files, {{"--plot", arguments.plot}}, arguments.scenario.files(inputs.files));
+  if (!arguments.plot.empty() && counts.size() > 1)
+    throw InputError(argument("--plot"), "draws a single number of workers", "--workers N");
+  require_separate(inputs.files, {picture_at("--plot", arguments.plot)}, arguments.scenario.files(inputs.files));
   return task;
 }
 
@@ -171,7 +157,7 @@ void recommend_and_print(Context& context, const RecommendArguments& arguments, 
   for (const RuledOut& one : ruled_out) context.console.warn(left_out(one.strategy, one.why));
   context.console.warn(sizes.front().front().tuned.result.warning);
   require_fitting(sizes);
-  if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(memory_chart(sizes.front())));
+  if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, memory_picture(sizes.front()));
   if (arguments.json)
     context.console.print_json(recommend_json(sizes, task.request.rule, training));
   else if (sizes.size() == 1)
@@ -190,79 +176,69 @@ void execute_of_model(Context& context, const RecommendArguments& arguments) {
   if (strategies.empty() && !arguments.frameworks.empty())
     throw InputError(argument("--framework"), "none of these has a strategy for pipelines, which --model searches",
                      "megatron or pytorch");
-  recommend_layouts(
-      context,
-      {arguments.scenario.model, arguments.scenario.device, arguments.scenario.tokens, arguments.budget, arguments.jobs,
-       arguments.plot, arguments.mfu, arguments.tokens_per_second, strategies, arguments.json},
-      arguments.scenario, arguments.winning.rule(), arguments.training.training());
+  recommend_layouts(context, arguments, strategies);
 }
 
 void execute(Context& context, const RecommendArguments& arguments) {
-  require_mpi_or_none(arguments.engine);
   if (!arguments.scenario.model.empty()) return execute_of_model(context, arguments);
   for (const auto& [text, flag] :
        {std::pair(&arguments.mfu, "--mfu"), {&arguments.tokens_per_second, "--tokens-per-second"}})
     if (!text->empty())
       throw InputError(argument(flag), "needs --model",
                        "--model NAME; or the profile that `allreplay estimate` writes with it");
-  if (arguments.engine.empty()) return recommend_and_print(context, arguments, nullptr);
   const auto prepare = [&] {
     RecommendTask task = task_of(context.inputs, arguments);
     return answer_advice(std::move(task.sizes), task.request);
   };
-  on_farm(context.console, prepare, [&](Farm& farm) { recommend_and_print(context, arguments, &farm); });
+  on_engine(context.console, arguments.engine, prepare,
+            [&](Farm* farm) { recommend_and_print(context, arguments, farm); });
 }
 
 }  // namespace
 
 void add_recommend(CommandLine& app) {
-  auto arguments = std::make_shared<RecommendArguments>();
-  Command command = app.add_subcommand("recommend", "tune and rank the strategies: what to run, with which settings");
-  Option profile = add_scenario_options(command, arguments->scenario);
-  profile.unless(command.add_option("--model", arguments->scenario.model, values::model,
+  auto [command, arguments] = app.add<RecommendArguments>(
+      "recommend", "tune and rank the strategies: what to run, with which settings", execute);
+  Option& profile = add_scenario_options(command, arguments.scenario);
+  profile.unless(command.add_option("--model", arguments.scenario.model, values::model,
                                     "instead of --profile: a transformer; its degrees, schedules, micro-batches and "
                                     "recomputation are searched, on estimated profiles"));
-  add_config_option(command, arguments->scenario.configs);
-  command.get_option("--recompute").takes({.name = "RULE", .words = [] { return names_of(recompute_rules); }});
-  command.add_option("--device", arguments->scenario.device, values::device,
-                     "with --model: a device, or a file of one");
-  command.add_option("--seq", arguments->scenario.tokens, values::number,
+  add_config_option(command, arguments.scenario.configs);
+  command.get_option("--recompute").takes(one_of("RULE", [] { return names_of(recompute_rules); }));
+  command.add_option("--device", arguments.scenario.device, values::device, "with --model: a device, or a file of one");
+  command.add_option("--seq", arguments.scenario.tokens, values::number,
                      "with --model: tokens of a sample (the model's positions)");
-  command.add_option("--mfu", arguments->mfu, values::ratio,
+  command.add_option("--mfu", arguments.mfu, values::ratio,
                      "with --model: measured model FLOPs over the peak of the passes of a GPU, such as 45%");
-  command.add_option("--tokens-per-second", arguments->tokens_per_second, values::number,
+  command.add_option("--tokens-per-second", arguments.tokens_per_second, values::number,
                      "with --model: measured tokens/s of the passes of a GPU (at --batch, or SPEED@BATCH)");
-  add_winning_options(command, arguments->winning);
-  add_doubt_option(command, arguments->winning);
-  add_training_options(command, arguments->training);
-  const Option names =
-      command.add_option("-s,--strategies", arguments->strategies, values::strategies, "a,b,c, or all (all)");
+  add_winning_options(command, arguments.winning);
+  add_doubt_option(command, arguments.winning);
+  add_training_options(command, arguments.training);
+  Option& names =
+      command.add_option("-s,--strategies", arguments.strategies, values::strategies, "a,b,c, or all (all)");
   command
-      .add_option("--framework", arguments->frameworks,
+      .add_option("--framework", arguments.frameworks,
                   {.name = "FRAMEWORK,...", .words = [] { return names_of(frameworks_by_any_name()); }},
                   fmt::format("only strategies of these frameworks: {}; with --model those that support pipelines",
                               fmt::join(names_of(frameworks_by_any_name()), ", ")))
       .excludes(names);
-  command
-      .add_option("--efficiency", arguments->line, values::ratio,
-                  "with --workers lo:hi:x2: the lowest acceptable scaling efficiency")
-      .capture_default_str();
-  command.add_option("--budget", arguments->budget, values::number,
+  command.add_option("--efficiency", arguments.line, values::ratio,
+                     "with --workers lo:hi:x2: the lowest acceptable scaling efficiency");
+  command.add_option("--budget", arguments.budget, values::number,
                      "trials per strategy (24); with --model, in total (200)");
-  command.add_option("--seed", arguments->seed, values::number, "seed of the tuning's random choices")
-      .capture_default_str();
-  add_jobs_option(command, arguments->jobs, "trials");
-  add_engine(command, arguments->engine);
-  command.add_flag("--json", arguments->json, "print a JSON array, best first");
-  command.add_option("--plot", arguments->plot, values::file,
+  command.add_option("--seed", arguments.seed, values::number, "seed of the tuning's random choices");
+  add_jobs_option(command, arguments.jobs, "trials");
+  add_engine(command, arguments.engine);
+  command.add_flag("--json", arguments.json, "print a JSON array, best first");
+  command.add_option("--plot", arguments.plot, values::file,
                      "draw iteration time against memory, with the Pareto front: FILE.svg, .png or "
                      ".pdf");
-  command.footer(
+  command.footer =
       "Examples:\n  allreplay recommend --profile resnet50_k80_b16 --cluster k80-10gbe\n"
       "  allreplay recommend --profile resnet50_k80_b16 --cluster k80-10gbe --workers 8:1024:x2 --efficiency 0.9\n"
       "  allreplay recommend --model llama3-70b --device h100 --cluster h100x8-8x400gbps --workers 1024 "
-      "--global-batch 1024");
-  command.callback([arguments](Context& context) { execute(context, *arguments); });
+      "--global-batch 1024";
 }
 
 }  // namespace allreplay

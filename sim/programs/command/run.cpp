@@ -6,15 +6,13 @@
 
 #include "sim/base/core/file.hpp"
 #include "sim/output/picture/picture_file.hpp"
-#include "sim/output/report/links_report.hpp"
 #include "sim/output/report/report.hpp"
 #include "sim/output/report/run_report.hpp"
-#include "sim/output/view/links_picture.hpp"
-#include "sim/output/view/timeline_picture.hpp"
-#include "sim/output/view/trace_events.hpp"
+#include "sim/output/report/topology_report.hpp"
+#include "sim/output/view/pictures.hpp"
+#include "sim/output/view/traces.hpp"
 #include "sim/programs/command/command.hpp"
 #include "sim/programs/command/config_words.hpp"
-#include "sim/programs/command/training_arguments.hpp"
 
 namespace allreplay {
 
@@ -40,10 +38,9 @@ void execute(Context& context, const RunArguments& arguments) {
   require_strategy_or_plan(arguments.strategy, arguments.plan);
   if (!arguments.timeline.empty() && !is_trace(arguments.timeline))
     require_picture(arguments.timeline, argument("--timeline"), ", or .json for ui.perfetto.dev");
-  if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
   if (!arguments.timeline.empty() || !arguments.plot.empty())
     require_separate(context.files(),
-                     {{"--timeline", arguments.timeline, false, mark_of_traces}, {"--plot", arguments.plot}},
+                     {{"--timeline", arguments.timeline, false, mark_of_traces}, picture_at("--plot", arguments.plot)},
                      arguments.scenario.files(context.files(), {arguments.plan}));
   const Training training = arguments.training.training();
   Library library(context.inputs);
@@ -85,25 +82,24 @@ void execute(Context& context, const RunArguments& arguments) {
 }  // namespace
 
 void add_run(CommandLine& app) {
-  auto arguments = std::make_shared<RunArguments>();
-  Command command = app.add_subcommand("run", "simulate one strategy and show where the time goes");
-  add_model_options(command, add_scenario_options(command, arguments->scenario), arguments->scenario);
-  add_config_option(command, arguments->scenario.configs);
-  add_strategy_or_plan(command, arguments->strategy, arguments->plan);
-  add_training_options(command, arguments->training);
-  add_seeds_option(command, arguments->scenario.seeds);
-  command.add_flag("--json", arguments->json, "print one JSON object");
-  command.add_option("--timeline", arguments->timeline, values::file,
+  auto [command, arguments] =
+      app.add<RunArguments>("run", "simulate one strategy and show where the time goes", execute);
+  add_model_options(command, add_scenario_options(command, arguments.scenario), arguments.scenario);
+  add_config_option(command, arguments.scenario.configs);
+  add_strategy_or_plan(command, arguments.strategy, arguments.plan);
+  add_training_options(command, arguments.training);
+  add_seeds_option(command, arguments.scenario.seeds);
+  command.add_flag("--json", arguments.json, "print one JSON object");
+  command.add_option("--timeline", arguments.timeline, values::file,
                      "draw the iteration: FILE.svg, .png or .pdf, a picture; FILE.json, a trace for ui.perfetto.dev");
   command.add_flag(
-      "--links", arguments->links,
+      "--links", arguments.links,
       "fluid, message: print the use of each kind of link, and the hottest links by name; over time in --timeline");
-  command.add_option("--plot", arguments->plot, values::file,
+  command.add_option("--plot", arguments.plot, values::file,
                      "fluid, message: draw the topology, its links coloured by use: FILE.svg, .png or .pdf");
-  command.footer(
+  command.footer =
       "Example:\n  allreplay run --profile resnet50_k80_b16 --cluster k80-10gbe --workers 64 --strategy mg-wfbp\n"
-      "  allreplay run --profile resnet50_k80_b16 --cluster k80-10gbe --strategy wfbp --timeline wfbp.svg");
-  command.callback([arguments](Context& context) { execute(context, *arguments); });
+      "  allreplay run --profile resnet50_k80_b16 --cluster k80-10gbe --strategy wfbp --timeline wfbp.svg";
 }
 
 }  // namespace allreplay

@@ -17,13 +17,26 @@ namespace allreplay {
 
 namespace {
 
-// Parallelism options with flags of their own, listed in the help of every command.
-struct ParallelFlag {
+// Options with flags of their own, listed in the help of every command.
+struct OptionFlag {
   const char *option, *flag, *about;
   OptionValue value;
-  bool several = true;  // takes a list in commands that combine values
+  bool is_list = true;  // in commands that combine values
+  bool is_parallel = true;
 };
-constexpr ParallelFlag parallel_flags[] = {
+constexpr OptionFlag option_flags[] = {
+    {"accumulate", "--accumulate", "micro-batches of an iteration (1)", values::number, false, false},
+    {"zero",
+     "--zero",
+     "ZeRO's stage under a plan of blocks: 1 or 2 (0); 3 with best",
+     {.name = "STAGE", .choices = "0,1,2,3"},
+     false,
+     false},
+    {"shard_group", "--shard-group", "shard among this many consecutive workers (0: all)", values::number, true, false},
+    {"memory", "--memory",
+     "memory of a worker, such as 80GB; settings that need more are marked (the device's, if the profile has "
+     "activations)",
+     values::size, false, false},
     {"pp", "--pp", "ranks of a pipeline (1)", {"P"}},
     {"tp", "--tp", "workers of a tensor-parallel group (1, or the profile's); the profile is one worker's", {"T"}},
     {"cp", "--cp", "workers of a context-parallel group (1, or the profile's)", {"C"}},
@@ -99,6 +112,7 @@ std::vector<std::string> split_list(const Files& files, const std::vector<std::s
       all.emplace_back(trim(std::string_view(text).substr(start, end - start)));
       if (all.back().empty() && !text.empty())
         throw InputError(argument(option), fmt::format("'{}' has an empty item", text), "a,b");
+      if (std::find(all.begin(), all.end() - 1, all.back()) != all.end() - 1) all.pop_back();  // once is enough
       start = end + 1;
     }
   }
@@ -119,30 +133,26 @@ void require_model(const ScenarioArguments& arguments) {
 }  // namespace
 
 Request ScenarioArguments::request(const std::string& strategy, const std::string& plan) const {
-  Request request;
-  request.plan = plan;
-  request.profile = profile;
-  request.model = model;
-  request.device = device;
-  request.tokens = tokens;
-  request.sequence_parallel = sequence_parallel;
   require_model(*this);
-  request.cluster = cluster;
-  request.cluster_words = words_of_cluster(cluster_words);
-  request.strategy = strategy;
-  request.collective = collective;
-  request.fidelity = fidelity;
-  request.codec = codec;
-  request.reuse = !no_reuse;
-  if (!workers.empty()) request.workers = one_number_of_workers(workers);
+  Request request{.profile = {profile, argument("--profile")},
+                  .model = model,
+                  .device = device,
+                  .tokens = tokens,
+                  .sequence_parallel = sequence_parallel,
+                  .cluster = cluster,
+                  .cluster_words = words_of_cluster(cluster_words),
+                  .collective = {collective, argument("--collective")},
+                  .fidelity = {fidelity, argument("--fidelity")},
+                  .codec = {codec, argument("--codec")},
+                  .strategy = {strategy, argument("--strategy")},
+                  .plan = plan,
+                  .seeds = seeds_in(seeds),
+                  .changes = changes_of(changes),
+                  .reuse = !no_reuse};
+  request.forward_ratio.place = argument("--forward-ratio");
   if (!forward_ratio.empty()) request.forward_ratio = parse_number(forward_ratio, argument("--forward-ratio"));
-  request.place_of_profile = argument("--profile");
-  request.place_of_ratio = argument("--forward-ratio");
-  request.place_of_workers = argument("--workers");
-  request.place_of_strategy = argument("--strategy");
-  request.place_of_collective = argument("--collective");
-  request.place_of_fidelity = argument("--fidelity");
-  request.place_of_codec = argument("--codec");
+  request.workers.place = argument("--workers");
+  if (!workers.empty()) request.workers = one_number_of_workers(workers);
   for (const std::string& option : options) {
     const bool flag = option.starts_with("--");  // --bucket-cap=10MiB, given as a flag
     const std::size_t equals = option.find('=');
@@ -152,19 +162,11 @@ Request ScenarioArguments::request(const std::string& strategy, const std::strin
     const std::string given = option.substr(0, equals), name = flag ? option_of(given) : given;
     request.options.push_back({name, option.substr(equals + 1), argument(flag ? given : "--option " + name)});
   }
-  const std::pair<const char*, const std::string*> flags[] = {
-      {"accumulate", &accumulate}, {"zero", &zero}, {"shard_group", &shard_group}, {"memory", &memory}};
-  for (const auto& [name, value] : flags) {
-    if (!value->empty()) request.options.push_back({name, *value, argument(flag_of(name))});
-  }
-  for (const ParallelFlag& one : parallel_flags)
-    if (const auto given = parallel.find(one.flag); given != parallel.end() && !given->second.empty())
-      request.options.push_back({one.option, given->second, argument(one.flag)});
-  if (const auto given = parallel.find("--micro-batches");
-      given != parallel.end() && !given->second.empty() && !accumulate.empty())
+  for (const OptionFlag& one : option_flags)
+    if (std::string value = flag(one.flag); !value.empty())
+      request.options.push_back({one.option, std::move(value), argument(one.flag)});
+  if (!flag("--micro-batches").empty() && !flag("--accumulate").empty())
     throw InputError(argument("--micro-batches"), "is the same option as --accumulate", "one of them");
-  request.seeds = seeds_in(seeds);
-  request.changes = changes_of(changes);
   return request;
 }
 
@@ -205,13 +207,12 @@ void warn_of_idle_options(Console& console, const ScenarioArguments& arguments, 
                                outcomes.front().scenario.strategy->name, outcomes.front().result.collective));
 }
 
-void add_change_options(Command command, ChangeArguments& arguments, std::initializer_list<Changed> kinds) {
+void add_change_options(Command& command, ChangeArguments& arguments, std::initializer_list<Changed> kinds) {
   for (const ChangeRow& row : change_rows()) {
     if (std::find(kinds.begin(), kinds.end(), row.changed) == kinds.end()) continue;
     command
         .add_option(fmt::format("--{}", row.name), arguments[std::string(row.name)],
                     {.name = row.value, .words = row.words}, std::string(row.about))
-        .allow_extra_args(false)
         .group("Override what the files say");
   }
 }
@@ -233,6 +234,11 @@ std::vector<std::string> ScenarioArguments::files(const Files& files, std::vecto
   return more;
 }
 
+std::string ScenarioArguments::flag(std::string_view name) const {
+  const auto given = flags.find(name);
+  return given == flags.end() ? "" : given->second;
+}
+
 bool ScenarioArguments::has_cluster() const { return !cluster.empty() || !words_of_cluster(cluster_words).empty(); }
 
 namespace {
@@ -240,7 +246,7 @@ namespace {
 constexpr const char* help_on_cluster =
     "a cluster file, or a name from `allreplay list clusters`; or use the flags below";
 
-void add_cluster_words(Command command, Option named, ClusterWordArguments& words) {
+void add_cluster_words(Command& command, Option& named, ClusterWordArguments& words) {
   for (const ClusterWordRow& row : cluster_word_rows())
     named.unless(command
                      .add_option(fmt::format("--{}", row.name), words[std::string(row.name)], {row.value},
@@ -251,51 +257,37 @@ void add_cluster_words(Command command, Option named, ClusterWordArguments& word
 
 }  // namespace
 
-void add_cluster_options(Command command, std::string& cluster, ClusterWordArguments& words) {
+void add_cluster_options(Command& command, std::string& cluster, ClusterWordArguments& words) {
   add_cluster_words(command, command.add_option("-c,--cluster", cluster, values::cluster, help_on_cluster).required(),
                     words);
 }
 
-void add_cluster_options(Command command, std::vector<std::string>& clusters, ClusterWordArguments& words) {
-  const Option named =
-      command.add_option("-c,--cluster", clusters, values::cluster, help_on_cluster).several().required();
+void add_cluster_options(Command& command, std::vector<std::string>& clusters, ClusterWordArguments& words) {
+  Option& named = command.add_option("-c,--cluster", clusters, values::cluster, help_on_cluster).several().required();
   add_cluster_words(command, named, words);
 }
 
-namespace {
-
-Option add_parallel_flag(Command command, const ParallelFlag& one, ScenarioArguments& arguments,
-                         SeveralArguments* several) {
-  if (!several || !one.several) return command.add_option(one.flag, arguments.parallel[one.flag], one.value, one.about);
-  return command.add_option(one.flag, several->parallel[one.flag], one.value, one.about).several();
-}
-
-}  // namespace
-
 std::vector<std::vector<OptionText>> several_options(const Files& files, const SeveralArguments& several) {
   std::vector<std::vector<OptionText>> options;
-  for (const ParallelFlag& one : parallel_flags) {
-    const auto given = several.parallel.find(one.flag);
-    if (given == several.parallel.end() || given->second.empty()) continue;
-    options.emplace_back();
-    for (const std::string& value : split_list(files, given->second, one.flag))
-      options.back().push_back({one.option, value, argument(one.flag)});
-  }
-  if (const auto groups = split_list(files, several.shard_groups, "--shard-group"); !groups.empty()) {
-    options.emplace_back();
-    for (const std::string& value : groups) options.back().push_back({"shard_group", value, argument("--shard-group")});
-  }
+  for (const bool is_parallel : {true, false})  // the last option varies fastest
+    for (const OptionFlag& one : option_flags) {
+      const auto given = several.flags.find(one.flag);
+      if (one.is_parallel != is_parallel || given == several.flags.end() || given->second.empty()) continue;
+      options.emplace_back();
+      for (const std::string& value : split_list(files, given->second, one.flag))
+        options.back().push_back({one.option, value, argument(one.flag)});
+    }
   return options;
 }
 
-Option add_setting_options(Command command, ScenarioArguments& arguments, std::initializer_list<Changed> changes,
-                           SeveralArguments* several) {
+Option& add_setting_options(Command& command, ScenarioArguments& arguments, std::initializer_list<Changed> changes,
+                            SeveralArguments* several) {
   const auto add = [&](const char* names, std::string& one, std::vector<std::string> SeveralArguments::*list,
-                       const OptionValue& value, const std::string& help) {
+                       const OptionValue& value, const std::string& help) -> Option& {
     return several ? command.add_option(names, several->*list, value, help).several()
                    : command.add_option(names, one, value, help);
   };
-  const Option cluster =
+  Option& cluster =
       add("-c,--cluster", arguments.cluster, &SeveralArguments::clusters, values::cluster, help_on_cluster);
   add_cluster_words(command, cluster, arguments.cluster_words);
   add("-n,--workers", arguments.workers, &SeveralArguments::workers, values::number,
@@ -303,34 +295,26 @@ Option add_setting_options(Command command, ScenarioArguments& arguments, std::i
   add("--collective", arguments.collective, &SeveralArguments::collectives, {"COLLECTIVE", "collectives"},
       "all-reduce algorithm (the cluster file's); see `allreplay list collectives`");
   add("--fidelity", arguments.fidelity, &SeveralArguments::fidelities,
-      {.name = "FIDELITY", .words = [] { return names_of(fidelities); }},
+      one_of("FIDELITY", [] { return names_of(fidelities); }),
       "how communication is priced (the cluster file's): " + choices(names_of(fidelities)));
   add("--codec", arguments.codec, &SeveralArguments::codecs, values::codec,
       "compress gradients (none); a name from `allreplay list codecs`, or a file");
-  command.add_option("--accumulate", arguments.accumulate, values::number, "micro-batches of an iteration (1)");
-  command.add_option("--zero", arguments.zero, {.name = "STAGE", .choices = "0,1,2,3"},
-                     "ZeRO's stage under a plan of blocks: 1 or 2 (0); 3 with best");
-  for (const ParallelFlag& one : parallel_flags)
-    add_parallel_flag(command, one, arguments, several)
-        .group("Other parallelism; N / (pp x tp x cp) is the data-parallel degree");
-  add("--shard-group", arguments.shard_group, &SeveralArguments::shard_groups, values::number,
-      "shard among this many consecutive workers (0: all)");
-  command.add_option("--memory", arguments.memory, values::size,
-                     "memory of a worker, such as 80GB; settings that need more are marked (the device's, if the "
-                     "profile has activations)");
+  for (const OptionFlag& one : option_flags)
+    (several && one.is_list ? command.add_option(one.flag, several->flags[one.flag], one.value, one.about).several()
+                            : command.add_option(one.flag, arguments.flags[one.flag], one.value, one.about))
+        .group(one.is_parallel ? "Other parallelism; N / (pp x tp x cp) is the data-parallel degree" : "");
   command.add_flag("--no-reuse", arguments.no_reuse,
                    "fluid, message: simulate every collective, even one that repeats an earlier one that ran alone");
   add_change_options(command, arguments.changes, changes);
-  command
-      .add_option("-o,--option", arguments.options, {"KEY=VALUE", "options"},
-                  "key=value, any number of times: an option of the strategy, the collective or the codec; `allreplay "
-                  "help NAME` explains them. Each is also a flag: --bucket-cap 10MiB")
-      .allow_extra_args(false);
+  command.add_option(
+      "-o,--option", arguments.options, {"KEY=VALUE", "options"},
+      "key=value, any number of times: an option of the strategy, the collective or the codec; `allreplay "
+      "help NAME` explains them. Each is also a flag: --bucket-cap 10MiB");
   return cluster;
 }
 
-Option add_scenario_options(Command command, ScenarioArguments& arguments, SeveralArguments* several) {
-  Option profile =
+Option& add_scenario_options(Command& command, ScenarioArguments& arguments, SeveralArguments* several) {
+  Option& profile =
       command.add_option("-p,--profile", arguments.profile, values::profile,
                          "layer-wise times: a profile (JSON or CSV), or a name from `allreplay list profiles`");
   profile.required();
@@ -340,17 +324,17 @@ Option add_scenario_options(Command command, ScenarioArguments& arguments, Sever
   return profile;
 }
 
-void add_model_options(Command command, Option profile, ScenarioArguments& arguments) {
-  const auto add = [](Option option) { option.group("Estimate the profile, instead of --profile"); };
-  const Option model = command.add_option("--model", arguments.model, values::model,
-                                          "a model, a file of one, or a config.json; needs --device and --batch");
+void add_model_options(Command& command, Option& profile, ScenarioArguments& arguments) {
+  const auto add = [](Option& option) { option.group("Estimate the profile, instead of --profile"); };
+  Option& model = command.add_option("--model", arguments.model, values::model,
+                                     "a model, a file of one, or a config.json; needs --device and --batch");
   profile.unless(model);
   add(model);
   add(command.add_option("--device", arguments.device, values::device, "a device, or a file of one"));
   add(command.add_option("--seq", arguments.tokens, values::number, "tokens of a sample (the model's positions)"));
   add(command.add_flag("--sequence-parallel", arguments.sequence_parallel,
                        "tensor groups also split the tokens where they split no product (Megatron-LM)"));
-  command.get_option("--recompute").takes({.name = "RULE", .words = [] { return names_of(recompute_rules); }});
+  command.get_option("--recompute").takes(one_of("RULE", [] { return names_of(recompute_rules); }));
 }
 
 }  // namespace allreplay

@@ -23,7 +23,6 @@ void execute(Context& context, const ScheduleArguments& arguments) {
   if (!arguments.chunks.empty()) request.chunks = parse_integer(arguments.chunks, 1, many, argument("--chunks"));
   if (!arguments.group.empty())
     request.microbatch_group = parse_integer(arguments.group, 1, 100 * many, argument("--microbatch-group"));
-  request.place_of_schedule = argument("schedule");
   request.place_of_chunks = argument("--chunks");
   request.place_of_micro_batches = argument("--micro-batches");
   request.place_of_group = argument("--microbatch-group");
@@ -37,19 +36,17 @@ void execute(Context& context, const ScheduleArguments& arguments) {
 }  // namespace
 
 void add_schedule(CommandLine& app) {
-  auto arguments = std::make_shared<ScheduleArguments>();
-  Command command =
-      app.add_subcommand("schedule", "print the schedule of a pipeline, a row per rank, in PyTorch's format");
-  command.add_option("name", arguments->name, {"NAME", "schedules"}, "see `allreplay list schedules`").required();
-  command.add_option("--pp", arguments->ranks, {"P"}, "ranks of the pipeline").required();
-  command.add_option("--micro-batches", arguments->micro_batches, {"M"}, "micro-batches of an iteration").required();
-  command.add_option("--chunks", arguments->chunks, {"V"}, "chunks of the model on each rank (the schedule's)");
-  command.add_option("--microbatch-group", arguments->group, {"G"},
+  auto [command, arguments] = app.add<ScheduleArguments>(
+      "schedule", "print the schedule of a pipeline, a row per rank, in PyTorch's format", execute);
+  command.add_option("name", arguments.name, {"NAME", "schedules"}, "see `allreplay list schedules`").required();
+  command.add_option("--pp", arguments.ranks, {"P"}, "ranks of the pipeline").required();
+  command.add_option("--micro-batches", arguments.micro_batches, {"M"}, "micro-batches of an iteration").required();
+  command.add_option("--chunks", arguments.chunks, {"V"}, "chunks of the model on each rank (the schedule's)");
+  command.add_option("--microbatch-group", arguments.group, {"G"},
                      "interleaved: this many micro-batches pass a chunk before the next chunk runs");
-  command.footer(
+  command.footer =
       "Example:\n  allreplay schedule 1f1b --pp 4 --micro-batches 8\n"
-      "  allreplay schedule zbv --pp 4 --micro-batches 8");
-  command.callback([arguments](Context& context) { execute(context, *arguments); });
+      "  allreplay schedule zbv --pp 4 --micro-batches 8";
 }
 
 }  // namespace allreplay

@@ -12,10 +12,10 @@
 #include "sim/base/core/interruption.hpp"
 #include "sim/base/core/text.hpp"
 #include "sim/base/core/units.hpp"
-#include "sim/output/report/jobs_sweep_report.hpp"
+#include "sim/output/report/jobs_report.hpp"
 #include "sim/output/report/sweep_report.hpp"
 #include "sim/programs/command/console.hpp"
-#include "sim/studies/experiment/cluster_columns.hpp"
+#include "sim/studies/experiment/sweep.hpp"
 #include "sim/studies/jobs/jobs_sweep.hpp"
 
 namespace allreplay {
@@ -36,70 +36,55 @@ void print_array(Console& console, std::vector<std::string>& objects) {
 class Printout {
  public:
   Printout(const SweepArguments& arguments, const AskedSweep& asked)
-      : json_(arguments.json),
-        csv_(arguments.csv),
-        table_(arguments.table),
-        keeps_(!arguments.tidy.empty() && arguments.out.empty()),
+      : arguments_(arguments),
         of_jobs_(asked.of_jobs),
-        header_(csv_header(asked.questions.columns)),
-        rule_(arguments.winning.rule()) {}
+        keeps_(!arguments.json || (!arguments.tidy.empty() && arguments.out.empty())),
+        rows_{"the sweep", {asked.questions.columns.begin(), asked.questions.columns.end()}, {}} {}
 
   void add(std::size_t place, const SimulatedRow& row) {
     if (!row.warning.empty()) warnings_[place] = row.warning;
-    if (lines_.size() <= place) lines_.resize(place + 1);
-    lines_[place] = json_ ? json_of(row.row).dump(2) : to_csv(row.row);
-    if (!keeps_) return;
-    if (kept_.size() <= place) kept_.resize(place + 1);
-    kept_[place] = to_csv(row.row);
+    if (keeps_) rows_.set(place, row.row);
+    if (!arguments_.json) return;
+    objects_.resize(std::max(objects_.size(), place + 1));
+    objects_[place] = json_text(json_of(row.row), 2);
   }
 
-  void print_all(Console& console, const std::string& out) {
+  void print_all(Console& console) {
     for (const auto& [place, warning] : warnings_) console.warn(warning);
-    if (json_) return print_array(console, lines_);
-    if (lines_.empty()) return;
-    std::string csv = header_ + "\n";
-    for (std::string& line : lines_) csv += std::exchange(line, {}) + "\n";
-    if (csv_) return console.print("{}", csv);
-    if (of_jobs_) {
-      const JsonValue document = jobs_sweep_document(parse_results(csv, "the sweep"));
-      if (shows_all())
-        console.show(jobs_sweep_table_view(), document);
-      else
-        print_count(console, out);
-      return console.show(jobs_sweep_verdict_view(), document);
-    }
-    const SweepResult result = parse_sweep_result(std::exchange(csv, {}), "the sweep", rule_);
-    const JsonValue document = sweep_document(result, shows_all());
-    if (shows_all())
-      console.show(sweep_table_view(), document);
+    if (arguments_.json) return print_array(console, objects_);
+    if (rows_.rows.empty()) return;
+    if (arguments_.csv) return print_csv(console);
+    constexpr std::size_t few = 30;  // rows that fit on a screen
+    const std::size_t count = rows_.rows.size();
+    const bool shows_all = arguments_.table || count <= few;
+    const JsonValue document =
+        of_jobs_ ? jobs_sweep_document(rows_)
+                 : sweep_document(sweep_result_of(std::move(rows_), arguments_.winning.rule()), shows_all);
+    const std::string& out = arguments_.out;
+    if (shows_all)
+      console.show(of_jobs_ ? jobs_sweep_table_view() : sweep_table_view(), document);
     else
-      print_count(console, out);
-    console.show(sweep_verdict_view(), document);
+      console.print("{}\n", wrapped(fmt::format("{} rows{}; --table prints all.\n", count,
+                                                out.empty() ? "; --out FILE.csv or --csv keeps them" : " in " + out),
+                                    screen().width));
+    console.show(of_jobs_ ? jobs_sweep_verdict_view() : sweep_verdict_view(), document);
   }
 
-  /// The rows as CSV, for --tidy without --out.
-  std::string kept() const {
-    std::string csv = header_ + "\n";
-    for (const std::string& line : kept_) csv += line + "\n";
-    return csv;
-  }
+  /// The rows, for --tidy without --out.
+  const ResultTable& rows() const { return rows_; }
 
  private:
-  static constexpr std::size_t few = 30;  // rows that fit on a screen
-
-  bool shows_all() const { return table_ || lines_.size() <= few; }
-
-  void print_count(Console& console, const std::string& out) const {
-    console.print("{}\n", wrapped(fmt::format("{} rows{}; --table prints all.\n", lines_.size(),
-                                              out.empty() ? "; --out FILE.csv or --csv keeps them" : " in " + out),
-                                  screen().width));
+  void print_csv(Console& console) const {
+    const std::vector<std::string_view> columns(rows_.columns.begin(), rows_.columns.end());
+    console.print("{}\n", csv_header(columns));
+    for (const ResultLine& line : rows_.rows) console.print("{}\n", to_csv(line.cells));
   }
 
-  bool json_, csv_, table_, keeps_, of_jobs_;
-  std::string header_;
-  WinningRule rule_;
+  const SweepArguments& arguments_;
+  const bool of_jobs_, keeps_;
   std::map<std::size_t, std::string> warnings_;
-  std::vector<std::string> lines_, kept_;
+  std::vector<std::string> objects_;  // in JSON
+  ResultTable rows_;
 };
 
 // The files that a sweep writes: the rows, digests of their inputs (.rows), and locks for writing and for submitting.
@@ -126,26 +111,15 @@ std::vector<std::string> inputs_of(const Files& files, const SweepArguments& arg
   return {inputs.begin(), inputs.end()};
 }
 
-// Rejects options that need another engine or --out, and options that exclude each other. Throws InputError.
+// Rejects options that need another engine or --out. Throws InputError.
 void require_one_way(const SweepArguments& arguments) {
   const bool slurm = arguments.engine == "slurm", merge = !arguments.parts.empty();
   if (!arguments.engine.empty() && !slurm && arguments.engine != "mpi")
     throw InputError(argument("--engine"), fmt::format("'{}' is not an engine", arguments.engine), "known: mpi, slurm");
-  const auto refuse = [](const char* option, bool given, const char* other_option, bool other) {
-    if (given && other)
-      throw InputError(argument(option), fmt::format("cannot be combined with {}", other_option), "one of them");
-  };
-  const bool shard = !arguments.shard.empty(), engine = !arguments.engine.empty();
-  const bool printed = arguments.csv || arguments.json;
-  refuse("--shard", shard, "--engine", engine);
-  refuse("--shard", shard, "--merge", merge);
-  refuse("--engine", engine, "--merge", merge);
-  refuse("--resume", arguments.resume, "--merge", merge);
-  refuse(arguments.csv ? "--csv" : "--json", printed, "--merge", merge);
-  refuse(arguments.csv ? "--csv" : "--json", printed, "--engine slurm", slurm);
-  refuse("--table", arguments.table, arguments.csv ? "--csv" : "--json", printed);
-  refuse("--tidy", !arguments.tidy.empty(), "--shard", shard);
-  refuse("--tidy", !arguments.tidy.empty(), "--engine slurm", slurm);
+  const std::pair<const char*, bool> not_of_slurm[] = {
+      {"--csv", arguments.csv}, {"--json", arguments.json}, {"--tidy", !arguments.tidy.empty()}};
+  for (const auto& [option, given] : not_of_slurm)
+    if (given && slurm) throw InputError(argument(option), "cannot be combined with --engine slurm", "one of them");
   const std::pair<const char*, bool> of_slurm[] = {{"--partition", !arguments.partition.empty()},
                                                    {"--time", !arguments.time.empty()},
                                                    {"--chunk", !arguments.chunk.empty()},
@@ -153,8 +127,6 @@ void require_one_way(const SweepArguments& arguments) {
                                                    {"--detach", arguments.detach}};
   for (const auto& [option, given] : of_slurm)
     if (given && !slurm) throw InputError(argument(option), "needs --engine slurm", "both, or neither");
-  if (arguments.out == "-")
-    throw InputError(argument("--out"), "'-' is not a file", "a name (./- for a file called -); --csv prints them");
   if (!arguments.out.empty()) return;
   const std::pair<const char*, bool> of_files[] = {
       {"--resume", arguments.resume}, {"--merge", merge}, {"--engine slurm", slurm}};
@@ -215,9 +187,8 @@ void run_and_print(Context& context, SweepArguments arguments, Farm* farm) {
   const Swept swept = run_sweep(asked.questions, how);
   last_words.reset();
   if (!arguments.tidy.empty())
-    write_tidy(context, arguments, asked,
-               how.out ? read_results(context.files(), *how.out) : parse_results(printout.kept(), "the sweep"));
-  printout.print_all(context.console, arguments.out);
+    write_tidy(context, arguments, asked, how.out ? read_results(context.files(), *how.out) : printout.rows());
+  printout.print_all(context.console);
   if (how.out) {
     std::fflush(stdout);  // so that the table precedes the line on standard error
     const std::size_t kept = swept.rows - swept.simulated;
@@ -250,12 +221,9 @@ void execute(Context& context, const SweepArguments& arguments) {
 int SweepArguments::thread_count() const { return parse_jobs(threads); }
 
 AskedSweep SweepArguments::asked(const Inputs& inputs) const {
-  const SweepOverrides instead{.collective = collective,
-                               .fidelity = fidelity,
-                               .codec = codec,
-                               .place_of_collective = argument("--collective"),
-                               .place_of_fidelity = argument("--fidelity"),
-                               .place_of_codec = argument("--codec"),
+  const SweepOverrides instead{.collective = {collective, argument("--collective")},
+                               .fidelity = {fidelity, argument("--fidelity")},
+                               .codec = {codec, argument("--codec")},
                                .reuse = !no_reuse,
                                .seeds = seeds_in(seeds),
                                .changes = changes_of(changes)};
@@ -269,50 +237,54 @@ AskedSweep SweepArguments::asked(const Inputs& inputs) const {
 }
 
 void add_sweep(CommandLine& app) {
-  auto arguments = std::make_shared<SweepArguments>();
-  Command command = app.add_subcommand("sweep", "simulate every combination listed in a sweep file");
+  auto [command, arguments] =
+      app.add<SweepArguments>("sweep", "simulate every combination listed in a sweep file", execute);
   command
-      .add_option("file", arguments->file, {"FILE", "configs", true},
+      .add_option("file", arguments.file, {"FILE", "configs", true},
                   "a sweep file, or a name from `allreplay list configs`")
       .required();
-  add_jobs_option(command, arguments->threads, "rows");
-  command.add_option("--tidy", arguments->tidy, values::file,
+  add_jobs_option(command, arguments.threads, "rows");
+  command.add_option("--tidy", arguments.tidy, values::file,
                      "also write the rows to this CSV file for other programs: only columns with values, the cluster's "
                      "nodes, GPUs, ports and bandwidth, and this program's version in a comment");
-  command.add_option("--out", arguments->out, values::file,
+  command.add_option("--out", arguments.out, values::file,
                      "write the rows to this CSV file, each as soon as it is finished");
-  command.add_flag("--resume", arguments->resume,
+  command.add_flag("--resume", arguments.resume,
                    "keep rows in --out that were made from the same inputs by this program");
-  command.add_flag("--force", arguments->force, "replace --out even if no sweep wrote it");
-  command.add_option("--collective", arguments->collective, {"COLLECTIVE", "collectives"}, "instead of the file's");
-  command.add_option("--fidelity", arguments->fidelity,
-                     {.name = "FIDELITY", .words = [] { return names_of(fidelities); }}, "instead of the file's");
-  command.add_option("--codec", arguments->codec, values::codec,
+  command.add_flag("--force", arguments.force, "replace --out even if no sweep wrote it");
+  command.add_option("--collective", arguments.collective, {"COLLECTIVE", "collectives"}, "instead of the file's");
+  command.add_option("--fidelity", arguments.fidelity, one_of("FIDELITY", [] { return names_of(fidelities); }),
+                     "instead of the file's");
+  command.add_option("--codec", arguments.codec, values::codec,
                      "instead of the file's; none for uncompressed gradients");
-  command.add_flag("--no-reuse", arguments->no_reuse, "fluid, message: simulate every collective");
-  command.add_option("--shard", arguments->shard, {.name = "I/N", .choices = "auto"},
+  command.add_flag("--no-reuse", arguments.no_reuse, "fluid, message: simulate every collective");
+  command.add_option("--shard", arguments.shard, {.name = "I/N", .choices = "auto"},
                      "run only share I of N shares of equal cost, such as 0/4; auto: the task of a Slurm array, or the "
                      "MPI rank. {} in --out is replaced by its number");
-  command.add_option("--merge", arguments->parts, {"PART", "", true}, "merge the parts that shares wrote into --out");
-  command.add_option("--engine", arguments->engine, {.name = "ENGINE", .choices = "mpi,slurm"},
+  command.add_option("--merge", arguments.parts, {"PART", "", true}, "merge the parts that shares wrote into --out")
+      .allow_extra_args();
+  command.add_option("--engine", arguments.engine, {.name = "ENGINE", .choices = "mpi,slurm"},
                      "run on the ranks of mpirun (mpi), or as a Slurm array (slurm)");
-  command.add_option("--partition", arguments->partition, values::name,
-                     "slurm: the partition to use (Slurm's default)");
-  command.add_option("--time", arguments->time, values::duration, "slurm: time limit of a task (Slurm's default)");
-  command.add_option("--chunk", arguments->chunk, values::number, "slurm: rows per task, about (enough for 100 tasks)");
-  command.add_flag("--dry-run", arguments->dry_run, "slurm: print the job scripts without submitting them");
-  command.add_flag("--detach", arguments->detach, "slurm: submit, print the command to continue with, and exit");
-  add_seeds_option(command, arguments->seeds);
-  add_change_options(command, arguments->changes, every_change);
-  add_winning_options(command, arguments->winning);
-  command.add_flag("--table", arguments->table, "print all rows, however many");
-  const Option json = command.add_flag("--json", arguments->json, "print a JSON array instead");
-  command.add_flag("--csv", arguments->csv, "print CSV instead").excludes(json);
-  command.footer(
+  command.add_option("--partition", arguments.partition, values::name, "slurm: the partition to use (Slurm's default)");
+  command.add_option("--time", arguments.time, values::duration, "slurm: time limit of a task (Slurm's default)");
+  command.add_option("--chunk", arguments.chunk, values::number, "slurm: rows per task, about (enough for 100 tasks)");
+  command.add_flag("--dry-run", arguments.dry_run, "slurm: print the job scripts without submitting them");
+  command.add_flag("--detach", arguments.detach, "slurm: submit, print the command to continue with, and exit");
+  add_seeds_option(command, arguments.seeds);
+  add_change_options(command, arguments.changes, every_change);
+  add_winning_options(command, arguments.winning);
+  command.add_flag("--table", arguments.table, "print all rows, however many");
+  command.add_flag("--json", arguments.json, "print a JSON array instead");
+  command.add_flag("--csv", arguments.csv, "print CSV instead");
+  constexpr std::pair<const char*, const char*> one_of_two[] = {
+      {"--csv", "--json"},     {"--shard", "--engine"}, {"--shard", "--merge"}, {"--engine", "--merge"},
+      {"--resume", "--merge"}, {"--csv", "--merge"},    {"--json", "--merge"},  {"--table", "--csv"},
+      {"--table", "--json"},   {"--tidy", "--shard"}};
+  for (const auto& [one, other] : one_of_two) command.get_option(one).excludes(command.get_option(other));
+  command.footer =
       "Example:\n  allreplay sweep mgwfbp_fig10 --out fig10.csv\n  allreplay plot fig10.csv --config "
       "configs/mgwfbp_fig10.json --out fig10.png\n  mpirun -n 64 allreplay sweep mgwfbp_fig10 --engine mpi --out "
-      "fig10.csv");
-  command.callback([arguments](Context& context) { execute(context, *arguments); });
+      "fig10.csv";
 }
 
 }  // namespace allreplay

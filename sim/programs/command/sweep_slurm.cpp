@@ -1,5 +1,6 @@
 #include <chrono>
 #include <filesystem>
+#include <numeric>
 #include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
@@ -14,7 +15,7 @@
 #include "sim/base/farm/slurm.hpp"
 #include "sim/programs/command/sweep.hpp"
 #include "sim/studies/experiment/progress.hpp"
-#include "sim/studies/experiment/sweep_rows.hpp"
+#include "sim/studies/experiment/sweep_file.hpp"
 
 namespace allreplay {
 
@@ -91,7 +92,7 @@ class SlurmSweep {
   void run() {
     if (arguments_.dry_run) {
       std::vector<std::size_t> all(shares_.size());
-      for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
+      std::iota(all.begin(), all.end(), std::size_t{0});
       context_.console.print("# {}\n{}\n# {}\n{}", folder_.array(), array_script(all), folder_.merge(), merge_script());
       return;
     }
@@ -193,11 +194,9 @@ class SlurmSweep {
 
   std::vector<std::string> known_jobs() const {
     if (!files().is_file(folder_.jobs())) return {};
-    std::vector<std::string> jobs;
-    std::string text = files().read_output(folder_.jobs());
-    for (std::size_t end = 0; (end = text.find('\n')) != std::string::npos; text.erase(0, end + 1))
-      jobs.push_back(text.substr(0, end));
-    return jobs;
+    const std::string text = files().read_output(folder_.jobs());
+    const auto lines = split(trim(text), "\n");
+    return {lines.begin(), lines.end()};
   }
 
   // The jobs of an earlier call if any of them is still queued or running. Throws InputError if Slurm does not answer.

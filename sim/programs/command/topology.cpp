@@ -8,11 +8,12 @@
 #include "sim/inputs/cluster/make_topology.hpp"
 #include "sim/output/picture/picture_file.hpp"
 #include "sim/output/report/topology_report.hpp"
-#include "sim/output/view/links_picture.hpp"
+#include "sim/output/view/pictures.hpp"
 #include "sim/programs/command/command.hpp"
 #include "sim/replay/training/collective_choice.hpp"
+#include "sim/replay/training/link_usage.hpp"
+#include "sim/studies/experiment/changes.hpp"
 #include "sim/studies/experiment/cluster_words.hpp"
-#include "sim/studies/experiment/saved_changes.hpp"
 
 namespace allreplay {
 
@@ -54,10 +55,9 @@ Drawing topology_picture(const Cluster& cluster) {
 
 void execute(Context& context, const TopologyArguments& arguments) {
   Library library(context.inputs);
-  if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
   require_separate(context.files(),
                    {{"--dot", arguments.dot, false, "node [shape=box]"},
-                    {"--plot", arguments.plot},
+                    picture_at("--plot", arguments.plot),
                     {"--cluster-out", arguments.cluster_out, false, "\"network\""}},
                    {file_behind(context.files(), "topologies", arguments.cluster)});
   ScenarioArguments words;
@@ -87,28 +87,25 @@ void execute(Context& context, const TopologyArguments& arguments) {
 }  // namespace
 
 void add_topology(CommandLine& app) {
-  auto arguments = std::make_shared<TopologyArguments>();
-  Command command =
-      app.add_subcommand("topology", "describe a cluster's network: hosts, switches, links, diameter, bisection");
-  add_cluster_options(command, arguments->cluster, arguments->cluster_words);
-  command.add_option("-n,--workers", arguments->workers, values::number, "number of workers (the cluster file's)");
-  command.add_option("--collective", arguments->collective, {"COLLECTIVE", "collectives"},
+  auto [command, arguments] = app.add<TopologyArguments>(
+      "topology", "describe a cluster's network: hosts, switches, links, diameter, bisection", execute);
+  add_cluster_options(command, arguments.cluster, arguments.cluster_words);
+  command.add_option("-n,--workers", arguments.workers, values::number, "number of workers (the cluster file's)");
+  command.add_option("--collective", arguments.collective, {"COLLECTIVE", "collectives"},
                      "all-reduce algorithm, in the file of --cluster-out");
-  command.add_option("--fidelity", arguments->fidelity,
-                     {.name = "FIDELITY", .words = [] { return names_of(fidelities); }},
+  command.add_option("--fidelity", arguments.fidelity, one_of("FIDELITY", [] { return names_of(fidelities); }),
                      "how communication is priced, in the file of --cluster-out");
-  add_change_options(command, arguments->changes, {Changed::Network, Changed::Stragglers});
-  command.add_option("--dot", arguments->dot, values::file, "write the network to this file, for Graphviz");
-  command.add_option("--plot", arguments->plot, values::file,
+  add_change_options(command, arguments.changes, {Changed::Network, Changed::Stragglers});
+  command.add_option("--dot", arguments.dot, values::file, "write the network to this file, for Graphviz");
+  command.add_option("--plot", arguments.plot, values::file,
                      "draw the network, equal parts once: FILE.svg, .png or .pdf");
-  command.add_option("--cluster-out", arguments->cluster_out, values::file,
+  command.add_option("--cluster-out", arguments.cluster_out, values::file,
                      "write the cluster to this file, with the flags that change or describe it");
-  command.add_flag("--json", arguments->json, "print one JSON object");
-  command.footer(
+  command.add_flag("--json", arguments.json, "print one JSON object");
+  command.footer =
       "Example:\n  allreplay topology --cluster fat-tree-16 --plot fat-tree.svg\n"
       "  allreplay topology --cluster fat-tree-4 --dot fat-tree.dot && dot -Tsvg -O fat-tree.dot\n"
-      "  allreplay topology --cluster h100x8-8x400gbps --bandwidth 200Gbit/s --workers 512 --cluster-out mine.json");
-  command.callback([arguments](Context& context) { execute(context, *arguments); });
+      "  allreplay topology --cluster h100x8-8x400gbps --bandwidth 200Gbit/s --workers 512 --cluster-out mine.json";
 }
 
 }  // namespace allreplay

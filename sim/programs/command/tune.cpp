@@ -2,13 +2,15 @@
 
 #include "sim/base/core/file.hpp"
 #include "sim/output/report/tuning_report.hpp"
-#include "sim/programs/command/definitions.hpp"
+#include "sim/programs/command/command.hpp"
 #include "sim/replay/training/memory.hpp"
 #include "sim/replay/training/parallel_setup.hpp"
 
 namespace allreplay {
 
 namespace {
+
+constexpr Word<TuneMethod> tune_methods[] = {{TuneMethod::Bayes, "bayes"}, {TuneMethod::Grid, "grid"}};
 
 struct TuneArguments {
   ScenarioArguments scenario;
@@ -71,46 +73,38 @@ void tune_and_print(Context& context, const TuneArguments& arguments, Farm* farm
 }
 
 void execute(Context& context, const TuneArguments& arguments) {
-  require_mpi_or_none(arguments.engine);
-  if (arguments.engine.empty()) return tune_and_print(context, arguments, nullptr);
   const auto prepare = [&] {
     TuneTask task = task_of(context.inputs, arguments);
     return answer_trials(std::move(task.scenario), std::move(task.request.ranges));
   };
-  on_farm(context.console, prepare, [&](Farm& farm) { tune_and_print(context, arguments, &farm); });
+  on_engine(context.console, arguments.engine, prepare, [&](Farm* farm) { tune_and_print(context, arguments, farm); });
 }
 
 }  // namespace
 
 void add_tune(CommandLine& app) {
-  auto arguments = std::make_shared<TuneArguments>();
-  Command command = app.add_subcommand("tune", "find the options of a strategy with the shortest iteration time");
-  add_scenario_options(command, arguments->scenario);
-  command.add_option("-s,--strategy", arguments->strategy, values::strategy, "see `allreplay list strategies`")
+  auto [command, arguments] =
+      app.add<TuneArguments>("tune", "find the options of a strategy with the shortest iteration time", execute);
+  add_scenario_options(command, arguments.scenario);
+  command.add_option("-s,--strategy", arguments.strategy, values::strategy, "see `allreplay list strategies`")
       .required();
-  command
-      .add_option("--over", arguments->over, {"KEY=LO:HI", "options"},
-                  "key=lo:hi, such as partition=256KiB:16MiB, or key=a,b, such as reshard=all,none; once for each "
-                  "option (all that can be tuned and are not given)")
-      .allow_extra_args(false);
-  command.add_option("--budget", arguments->budget, values::number, "largest number of trials").capture_default_str();
-  command
-      .add_option("--method", arguments->method, {.name = "METHOD", .words = [] { return names_of(tune_methods); }},
-                  "bayes (Gaussian process, expected improvement) or grid")
-      .capture_default_str();
-  command.add_option("--seed", arguments->seed, values::number, "seed of the random choices of bayes")
-      .capture_default_str();
-  add_jobs_option(command, arguments->jobs, "trials");
-  add_engine(command, arguments->engine);
-  command.add_option("--out", arguments->out, values::file, "write the trials to this CSV file");
-  const Option json = command.add_flag("--json", arguments->json, "print one JSON object");
-  command.add_flag("--csv", arguments->csv, "print the trials as CSV").excludes(json);
-  command.footer(
+  command.add_option("--over", arguments.over, {"KEY=LO:HI", "options"},
+                     "key=lo:hi, such as partition=256KiB:16MiB, or key=a,b, such as reshard=all,none; once for each "
+                     "option (all that can be tuned and are not given)");
+  command.add_option("--budget", arguments.budget, values::number, "largest number of trials");
+  command.add_option("--method", arguments.method, one_of("METHOD", [] { return names_of(tune_methods); }),
+                     "bayes (Gaussian process, expected improvement) or grid");
+  command.add_option("--seed", arguments.seed, values::number, "seed of the random choices of bayes");
+  add_jobs_option(command, arguments.jobs, "trials");
+  add_engine(command, arguments.engine);
+  command.add_option("--out", arguments.out, values::file, "write the trials to this CSV file");
+  Option& json = command.add_flag("--json", arguments.json, "print one JSON object");
+  command.add_flag("--csv", arguments.csv, "print the trials as CSV").excludes(json);
+  command.footer =
       "Examples:\n  allreplay tune --profile resnet50_k80_b16 --cluster k80-10gbe --strategy bytescheduler --over "
       "partition=256KiB:32MiB --over credit=1:16\n"
       "  allreplay tune --profile resnet50_k80_b16 --cluster k80-10gbe --strategy ddp --out trials.csv\n"
-      "  allreplay plot trials.csv --kind lines --set x=trial --out trials.svg");
-  command.callback([arguments](Context& context) { execute(context, *arguments); });
+      "  allreplay plot trials.csv --kind lines --set x=trial --out trials.svg";
 }
 
 }  // namespace allreplay

@@ -8,7 +8,7 @@
 #include "sim/base/core/text.hpp"
 #include "sim/output/picture/picture_file.hpp"
 #include "sim/output/report/validation_report.hpp"
-#include "sim/output/view/validation_picture.hpp"
+#include "sim/output/view/pictures.hpp"
 #include "sim/programs/command/command.hpp"
 #include "sim/studies/calibration/validation.hpp"
 
@@ -31,26 +31,19 @@ std::vector<std::string> inputs_of(const Files& files, const MeasuredFile& measu
   return {named.begin(), named.end()};
 }
 
-// Parses a share such as "5%" or "0.05".
 std::optional<double> share_of(const std::string& text, const MeasuredFile& measured) {
   if (text.empty()) return std::nullopt;
-  const SourceLocation place = argument("--where-it-matters");
+  constexpr const char* flag = "--where-it-matters";
   if (measured.quantity == Quantity::CollectiveTime)
-    throw InputError(place, "a single collective has no computation to compare its communication with",
+    throw InputError(argument(flag), "a single collective has no computation to compare its communication with",
                      "rows of training runs");
-  const bool percent = text.ends_with('%');
-  const double share = parse_number(trim(std::string_view(text).substr(0, text.size() - (percent ? 1 : 0))), place) /
-                       (percent ? 100 : 1);
-  if (!(share >= 0 && share < 1))
-    throw InputError(place, fmt::format("'{}' is not a valid share", text), "such as 5% or 0.05");
-  return share;
+  return parse_share(text, flag, "5% or 0.05");
 }
 
 void validate_and_print(Context& context, const ValidateArguments& arguments, Farm* farm) {
-  if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
   MeasuredFile measured = read_measured_file(context.inputs, arguments.file);
   require_separate(context.files(),
-                   {{"--out", arguments.out, false, "scored,predicted,error"}, {"--plot", arguments.plot}},
+                   {{"--out", arguments.out, false, "scored,predicted,error"}, picture_at("--plot", arguments.plot)},
                    inputs_of(context.files(), measured));
   const std::optional<double> matters = share_of(arguments.matters, measured);
   const Validation validation = validate(std::move(measured), farm, matters);
@@ -61,34 +54,31 @@ void validate_and_print(Context& context, const ValidateArguments& arguments, Fa
 }
 
 void execute(Context& context, const ValidateArguments& arguments) {
-  require_mpi_or_none(arguments.engine);
-  if (arguments.engine.empty()) return validate_and_print(context, arguments, nullptr);
-  on_farm(
-      context.console, [&] { return answer_validation(read_measured_file(context.inputs, arguments.file)); },
-      [&](Farm& farm) { validate_and_print(context, arguments, &farm); });
+  on_engine(
+      context.console, arguments.engine,
+      [&] { return answer_validation(read_measured_file(context.inputs, arguments.file)); },
+      [&](Farm* farm) { validate_and_print(context, arguments, farm); });
 }
 
 }  // namespace
 
 void add_validate(CommandLine& app) {
-  auto arguments = std::make_shared<ValidateArguments>();
-  Command command = app.add_subcommand("validate", "predict what you measured, and report the errors");
-  command.add_option("file", arguments->file, values::file, "a CSV of measured points: see docs/validating.md")
+  auto [command, arguments] =
+      app.add<ValidateArguments>("validate", "predict what you measured, and report the errors", execute);
+  command.add_option("file", arguments.file, values::file, "a CSV of measured points: see docs/validating.md")
       .required();
-  command.add_option("--out", arguments->out, values::file, "write every point with its prediction to this CSV file");
-  command.add_option("--plot", arguments->plot, values::file,
-                     "draw predicted against measured: FILE.svg, .png or .pdf");
-  command.add_option("--where-it-matters", arguments->matters, {},
+  command.add_option("--out", arguments.out, values::file, "write every point with its prediction to this CSV file");
+  command.add_option("--plot", arguments.plot, values::file, "draw predicted against measured: FILE.svg, .png or .pdf");
+  command.add_option("--where-it-matters", arguments.matters, {},
                      "score separately the rows that the 'no communication' model misses by more, such as 5%");
-  add_engine(command, arguments->engine);
-  command.add_flag("--json", arguments->json, "print one JSON object");
-  command.footer(
+  add_engine(command, arguments.engine);
+  command.add_flag("--json", arguments.json, "print one JSON object");
+  command.footer =
       "Columns: profile, cluster, workers, strategy, any option, and a measured one: iteration_s, samples_per_s or "
       "speedup; for collectives alone cluster, collective, workers, bytes, time_s. Rows with a `calibrate` fit "
       "constants (\"beta by cluster workers; launch by strategy\") and are not scored. Errors are compared with two "
       "null models: no communication, and no overlap.\n"
-      "Example:\n  allreplay validate measured.csv --plot measured.svg --out points.csv");
-  command.callback([arguments](Context& context) { execute(context, *arguments); });
+      "Example:\n  allreplay validate measured.csv --plot measured.svg --out points.csv";
 }
 
 }  // namespace allreplay

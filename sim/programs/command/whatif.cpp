@@ -3,9 +3,8 @@
 #include "sim/base/core/named.hpp"
 #include "sim/base/core/text.hpp"
 #include "sim/output/picture/picture_file.hpp"
-#include "sim/output/report/target_report.hpp"
 #include "sim/output/report/what_if_report.hpp"
-#include "sim/output/view/what_if_picture.hpp"
+#include "sim/output/view/pictures.hpp"
 #include "sim/programs/command/command.hpp"
 #include "sim/programs/command/config_words.hpp"
 #include "sim/studies/experiment/target_search.hpp"
@@ -15,22 +14,14 @@ namespace allreplay {
 
 namespace {
 
-// The rows' names, each with its line.
-template <class Rows>
-std::vector<AnnotatedValue> abouts(const Rows& rows) {
-  std::vector<AnnotatedValue> all;
-  for (const auto& row : rows) all.push_back({std::string(row.name), std::string(row.about)});
-  return all;
-}
-
 struct WhatIfArguments {
   ScenarioArguments scenario;
   std::string strategy, budget = "6", seed = "1", jobs = "2", plot, engine, target, vary, cost;
   bool json = false;
 };
 
-WhatIfRequest request_of(const WhatIfArguments& arguments) {
-  WhatIfRequest how;
+RecommendRequest request_of(const WhatIfArguments& arguments) {
+  RecommendRequest how;
   how.budget = parse_integer(arguments.budget, 1, 100'000, argument("--budget"));
   how.seed = parse_seed(arguments.seed);
   how.jobs = parse_jobs(arguments.jobs);
@@ -38,12 +29,11 @@ WhatIfRequest request_of(const WhatIfArguments& arguments) {
 }
 
 void ask_and_print(Context& context, const WhatIfArguments& arguments, Farm* farm) {
-  const WhatIfRequest how = request_of(arguments);
-  if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
-  require_separate(context.files(), {{"--plot", arguments.plot}}, arguments.scenario.files(context.files()));
+  const RecommendRequest how = request_of(arguments);
+  require_separate(context.files(), {picture_at("--plot", arguments.plot)}, arguments.scenario.files(context.files()));
   Library library(context.inputs);
   const WhatIf answer = what_if(library, arguments.scenario.request(arguments.strategy), how, farm);
-  if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(what_if_chart(answer)));
+  if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, what_if_picture(answer));
   context.console.warn(answer.base.outcome.result.warning);
   if (arguments.json) return context.console.print_json(what_if_json(answer));
   context.console.show(what_if_view(), what_if_document(answer));
@@ -96,60 +86,53 @@ void search_and_print(Context& context, const WhatIfArguments& arguments) {
 }
 
 void execute(Context& context, const WhatIfArguments& arguments) {
-  require_mpi_or_none(arguments.engine);
   for (const auto& [text, option] : {std::pair(&arguments.vary, "--vary"), {&arguments.cost, "--cost"}})
     if (!text->empty() && arguments.target.empty())
       throw InputError(argument(option), "needs a target", "--target 'exposed<5%' in addition");
   if (!arguments.target.empty()) return search_and_print(context, arguments);
-  if (arguments.engine.empty()) return ask_and_print(context, arguments, nullptr);
-  on_farm(
-      context.console,
-      [&] {
-        WhatIfRequest how = request_of(arguments);
-        how.jobs = 1;
-        return answer_questions(context.inputs, how);
-      },
-      [&](Farm& farm) { ask_and_print(context, arguments, &farm); });
+  const auto prepare = [&] {
+    RecommendRequest how = request_of(arguments);
+    how.jobs = 1;
+    return answer_questions(context.inputs, how);
+  };
+  on_engine(context.console, arguments.engine, prepare, [&](Farm* farm) { ask_and_print(context, arguments, farm); });
 }
 
 }  // namespace
 
 void add_whatif(CommandLine& app) {
-  auto arguments = std::make_shared<WhatIfArguments>();
-  Command command = app.add_subcommand("whatif", "what to change: the gain of each change, alone and combined");
-  add_model_options(command, add_scenario_options(command, arguments->scenario), arguments->scenario);
-  add_config_option(command, arguments->scenario.configs);
-  command.add_option("-s,--strategy", arguments->strategy, values::strategy,
+  auto [command, arguments] =
+      app.add<WhatIfArguments>("whatif", "what to change: the gain of each change, alone and combined", execute);
+  add_model_options(command, add_scenario_options(command, arguments.scenario), arguments.scenario);
+  add_config_option(command, arguments.scenario.configs);
+  command.add_option("-s,--strategy", arguments.strategy, values::strategy,
                      "ddp, or fsdp2 if ddp does not fit into the memory");
-  command.add_option("--budget", arguments->budget, values::number, "trials for each strategy of a framework")
-      .capture_default_str();
-  command.add_option("--seed", arguments->seed, values::number, "seed of the tuning's random choices")
-      .capture_default_str();
-  add_jobs_option(command, arguments->jobs, "changes");
-  add_engine(command, arguments->engine);
-  command.add_flag("--json", arguments->json, "print one JSON object");
-  command.add_option("--plot", arguments->plot, values::file,
+  command.add_option("--budget", arguments.budget, values::number, "trials for each strategy of a framework");
+  command.add_option("--seed", arguments.seed, values::number, "seed of the tuning's random choices");
+  add_jobs_option(command, arguments.jobs, "changes");
+  add_engine(command, arguments.engine);
+  command.add_flag("--json", arguments.json, "print one JSON object");
+  command.add_option("--plot", arguments.plot, values::file,
                      "draw the gains as a tornado chart: FILE.svg, .png or .pdf");
   constexpr const char* heading = "The least that is enough";
   command
-      .add_option("--target", arguments->target,
-                  {.name = "TARGET", .annotated = [] { return abouts(target_quantities()); }},
+      .add_option("--target", arguments.target,
+                  {.name = "TARGET", .annotated = [] { return summaries(target_quantities()); }},
                   "instead of all changes, find what meets a target, such as 'exposed<5%':")
       .group(heading);
   command
-      .add_option("--vary", arguments->vary, {.name = "AXIS", .annotated = [] { return abouts(varied_axes()); }},
+      .add_option("--vary", arguments.vary, {.name = "AXIS", .annotated = [] { return summaries(varied_axes()); }},
                   "the least or most of AXIS that meets it; AXIS=RANGE gives the values:")
       .group(heading);
   command
-      .add_option("--cost", arguments->cost, values::file,
+      .add_option("--cost", arguments.cost, values::file,
                   "prices of ports, switches, hosts and GPUs; the cheapest of its fabrics that meets the target")
       .group(heading);
-  command.footer(
+  command.footer =
       "With each row's flags, `allreplay run` prints the same result.\n"
       "Example:\n  allreplay whatif --profile resnet50_k80_b16 --cluster k80-10gbe --plot whatif.svg\n"
       "  allreplay whatif --profile resnet50_k80_b16 --cluster k80-10gbe --target 'exposed<5%' --vary "
-      "network.bandwidth");
-  command.callback([arguments](Context& context) { execute(context, *arguments); });
+      "network.bandwidth";
 }
 
 }  // namespace allreplay

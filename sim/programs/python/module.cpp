@@ -18,12 +18,11 @@
 #include "sim/formats/interchange/plan_file.hpp"
 #include "sim/output/picture/svg.hpp"
 #include "sim/output/view/activity_looks.hpp"
-#include "sim/output/view/timeline_picture.hpp"
+#include "sim/output/view/pictures.hpp"
 #include "sim/output/view/timeline_rows.hpp"
 #include "sim/plans/schedule/gradients.hpp"
 #include "sim/programs/command/command.hpp"
 #include "sim/programs/command/console.hpp"
-#include "sim/programs/command/definitions.hpp"
 #include "sim/programs/command/program.hpp"
 
 namespace py = pybind11;
@@ -249,11 +248,13 @@ py::list commands_described() {
   py::list list;
   CommandLine app = command_line();
   add_commands(app, "");
-  for (const CommandDefinition& command : commands_of(app)) {
+  for (const Command& command : app.commands) {
     py::list options;
-    for (const OptionDefinition& option : command.options)
-      options.append(py::make_tuple(option.names.back(), option.help_in_one_line(), option.default_text, option.flag,
-                                    option.positional));
+    for (const bool positional : {false, true})
+      for (const Option& option : command.options)
+        if (option.is_positional() == positional)
+          options.append(py::make_tuple(option.longest_name(), option.help_in_one_line(), option.default_text(),
+                                        option.is_flag(), positional));
     list.append(py::make_tuple(command.name, command.help, options));
   }
   return list;

@@ -131,8 +131,8 @@ std::vector<Call> calls_of_pipeline(const Scenario& scenario, const CollectiveCh
   for (const auto& [from, to] : pairs_of(pipeline, scenario.profile))
     calls.emplace_back(CollectiveOp::Send, degrees.pairs(from, to), choice.algorithm);
   if (const auto& tied = scenario.profile->tied) {
-    const std::uint32_t from = rank_of_layer(pipeline, scenario.profile->tensors[tied->first].layer),
-                        to = rank_of_layer(pipeline, scenario.profile->tensors[tied->second].layer);
+    const std::uint32_t from = pipeline.rank_of(scenario.profile->tensors[tied->first].layer),
+                        to = pipeline.rank_of(scenario.profile->tensors[tied->second].layer);
     if (from != to)
       calls.emplace_back(CollectiveOp::AllReduce, degrees.pairs(from, to), &algorithm_of_tied(*choice.algorithm));
   }

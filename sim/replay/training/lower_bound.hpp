@@ -12,6 +12,8 @@
 
 namespace allreplay {
 
+struct Job;
+
 /// The terms of the bound for any lossless plan on this collective (docs/models.md):
 /// t_iter >= max(K·(t_f + t_b) + U − c₀ + max(c₀, T(bytes of layer l)), T(all bytes)), where l is the first layer that
 /// has tensors and c₀ the forward and backward time of the layers before it. The gradients of layer l are ready last
@@ -40,6 +42,10 @@ LowerBound bound_of(const Profile& profile, const Plan& plan, const Fabric& fabr
 /// Returns the time of a plan's transfers, or of the reductions and gathers of a pipeline's rank, at the best speed on
 /// the busiest channel.
 Time sending(const Plan& plan, const Fabric& fabric, std::optional<std::uint32_t> rank);
+
+/// Returns the lower bound of a pipeline's iteration in seconds (docs/pipelines.md, "Lower bound"); none in a detailed
+/// fidelity if ranks have several lanes.
+std::optional<double> pipeline_bound(const Job& job, const Plan& plan, const Unrolled& unrolled);
 
 /// True for compute tasks of workers, a codec's excluded.
 bool is_work(const Label& label);

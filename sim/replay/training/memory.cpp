@@ -1,7 +1,6 @@
 #include "sim/replay/training/memory.hpp"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <map>
 

@@ -61,4 +61,8 @@ double step_memory(const Scenario& scenario, const Plan& plan, double elements);
 /// Computes the memory use in the last replayed iteration.
 MemoryUse memory_of(const Scenario& scenario, const Plan& plan, const Unrolled& unrolled, const Episode& episode);
 
+/// Returns the memory use of one worker of a pipeline's rank during the iteration.
+MemoryUse memory_of_rank(const Job& job, const Plan& plan, const Unrolled& unrolled, const Timeline& iteration,
+                         std::uint32_t rank);
+
 }  // namespace allreplay

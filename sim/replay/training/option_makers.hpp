@@ -27,20 +27,21 @@ const auto& field(const Options& options) {
   return (options.*....*path);
 }
 
-// A size whose default depends on the strategy.
-template <auto... path>
-OptionRow optional_size(std::string_view name, std::string_view about, std::string (*default_text_of)(const Strategy&),
-                        std::optional<Tuned> tuned = {}) {
-  return {
-      .name = name,
-      .about = about,
-      .default_text_of = default_text_of,
-      .kind = OptionKind::Size,
-      .set = [](Options& o, const std::string& v, const SourceLocation& p) { field<path...>(o) = positive_size(v, p); },
-      .get = [](const Options& o) { return field<path...>(o) ? write_size(*field<path...>(o)) : std::string(); },
-      .tuned = tuned};
+// A size without a default of its own: that depends on the strategy, or is described in words.
+template <auto parse, auto... path>
+OptionRow optional_size(std::string_view name, std::string_view about, std::string_view reader = "",
+                        std::string (*default_text_of)(const Strategy&) = nullptr, std::optional<Tuned> tuned = {}) {
+  return {.name = name,
+          .about = about,
+          .reader = reader,
+          .default_text_of = default_text_of,
+          .kind = OptionKind::Size,
+          .set = [](Options& o, const std::string& v, const SourceLocation& p) { field<path...>(o) = parse(v, p); },
+          .get = [](const Options& o) { return field<path...>(o) ? write_size(*field<path...>(o)) : std::string(); },
+          .tuned = tuned};
 }
 
+// A whole number. An optional one has its default in words.
 template <std::int64_t least, std::int64_t most, auto... path>
 OptionRow count(std::string_view name, std::string_view about, std::optional<Tuned> tuned = {},
                 std::string_view reader = "") {
@@ -50,7 +51,11 @@ OptionRow count(std::string_view name, std::string_view about, std::optional<Tun
           .kind = OptionKind::Count,
           .set = [](Options& o, const std::string& v,
                     const SourceLocation& p) { field<path...>(o) = parse_integer(v, least, most, p); },
-          .get = [](const Options& o) { return std::to_string(field<path...>(o)); },
+          .get =
+              [](const Options& o) {
+                const std::optional<std::int64_t> value = field<path...>(o);
+                return value ? std::to_string(*value) : std::string();
+              },
           .tuned = tuned};
 }
 

@@ -1,7 +1,6 @@
 #include "sim/replay/training/options.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "sim/base/core/named.hpp"
 #include "sim/inputs/cluster/cluster.hpp"
@@ -68,14 +67,14 @@ std::span<const OptionRow> option_rows() {
   using namespace make_option;
   static const std::vector<OptionRow> rows = [] {
     std::vector<OptionRow> all{
-        optional_size<&Options::strategy, &S::bucket_cap>(
-            "bucket_cap", "a bucket closes once it holds this much",
+        optional_size<positive_size, &Options::strategy, &S::bucket_cap>(
+            "bucket_cap", "a bucket closes once it holds this much", "",
             [](const Strategy&) { return std::string("25 MiB"); }, Tuned{mib, 256 * mib}),
-        optional_size<&Options::strategy, &S::first_bucket>(
-            "first_bucket", "the cap of the first bucket",
+        optional_size<positive_size, &Options::strategy, &S::first_bucket>(
+            "first_bucket", "the cap of the first bucket", "",
             [](const Strategy&) { return std::string("bucket_cap, or 1 MiB if that is not given"); }),
-        optional_size<&Options::strategy, &S::threshold>(
-            "threshold", "the largest size that is fused",
+        optional_size<positive_size, &Options::strategy, &S::threshold>(
+            "threshold", "the largest size that is fused", "",
             [](const Strategy& s) { return s.threshold > 0 ? write_size(s.threshold) : std::string(); },
             Tuned{mib, 256 * mib}),
         {.name = "cycle",
@@ -85,8 +84,8 @@ std::span<const OptionRow> option_rows() {
                    const SourceLocation& p) { o.strategy.cycle = positive_time(v, p); },
          .get = [](const Options& o) { return write_duration(o.strategy.cycle); },
          .tuned = Tuned{0.1e-3, 20e-3}},
-        optional_size<&Options::strategy, &S::partition>(
-            "partition", "the size of slices",
+        optional_size<positive_size, &Options::strategy, &S::partition>(
+            "partition", "the size of slices", "",
             [](const Strategy& s) {
               if (s.partition.elements > 0) return fmt::format("{} elements", s.partition.elements);
               return s.partition.cuts() ? write_size(s.partition.bytes) : std::string();
@@ -171,15 +170,10 @@ std::span<const OptionRow> option_rows() {
         called_also(of_step(count<1, many, &Options::strategy, &S::sharding, &ShardingConfig::accumulate>(
                         "accumulate", "K: micro-batches of an iteration", {}, all_strategies)),
                     "micro_batches"),
-        {.name = "global_batch",
-         .about = "samples of an iteration of all workers; sets the number of micro-batches",
-         .reader = all_strategies,
-         .default_text = "replicas x micro-batches x the profile's batch",
-         .kind = OptionKind::Count,
-         .set = [](Options& o, const std::string& v,
-                   const SourceLocation& p) { o.global_batch = parse_integer(v, 1, most_samples, p); },
-         .get = [](const Options& o) { return o.global_batch ? std::to_string(*o.global_batch) : std::string(); },
-         .of_step = true},
+        with_default(of_step(count<1, most_samples, &Options::global_batch>(
+                         "global_batch", "samples of an iteration of all workers; sets the number of micro-batches", {},
+                         all_strategies)),
+                     "replicas x micro-batches x the profile's batch"),
         degree<&P::pp>("pp", "P: ranks of a pipeline, each with its part of the layers"),
         degree<&P::tp>("tp", "T: workers of a tensor-parallel group; the profile is one worker's"),
         degree<&P::cp>("cp", "C: workers of a context-parallel group; the profile is one worker's"),
@@ -204,30 +198,16 @@ std::span<const OptionRow> option_rows() {
          .set = [](Options& o, const std::string& v, const SourceLocation& p) { o.parallel.stages = parse_cut(v, p); },
          .get = [](const Options& o) { return write_cut(o.parallel.stages); },
          .of_step = true},
-        {.name = "microbatch_group",
-         .about = "G of interleaved: this many micro-batches pass a chunk before the next chunk runs",
-         .reader = in_pipelines,
-         .default_text = "micro-batches / rounds, as in PyTorch",
-         .kind = OptionKind::Count,
-         .set = [](Options& o, const std::string& v,
-                   const SourceLocation& p) { o.parallel.microbatch_group = parse_integer(v, 1, many, p); },
-         .get =
-             [](const Options& o) {
-               return o.parallel.microbatch_group ? std::to_string(*o.parallel.microbatch_group) : std::string();
-             },
-         .of_step = true},
+        with_default(
+            of_step(count<1, many, &Options::parallel, &P::microbatch_group>(
+                "microbatch_group", "G of interleaved: this many micro-batches pass a chunk before the next chunk runs",
+                {}, in_pipelines)),
+            "micro-batches / rounds, as in PyTorch"),
         of_step(choice<p2ps, &Options::parallel, &P::p2p>(
             "p2p", "sends between ranks overlap computation (overlap) or block it (blocking)", in_pipelines)),
-        {.name = "p2p_bytes",
-         .about = "bytes of each send between ranks",
-         .reader = in_pipelines,
-         .default_text = "output_bytes of the last layer before the cut",
-         .kind = OptionKind::Size,
-         .set = [](Options& o, const std::string& v,
-                   const SourceLocation& p) { o.parallel.p2p_bytes = any_size(v, p); },
-         .get =
-             [](const Options& o) { return o.parallel.p2p_bytes ? write_size(*o.parallel.p2p_bytes) : std::string(); },
-         .of_step = true},
+        with_default(of_step(optional_size<any_size, &Options::parallel, &P::p2p_bytes>(
+                         "p2p_bytes", "bytes of each send between ranks", in_pipelines)),
+                     "output_bytes of the last layer before the cut"),
         of_step(choice<yes_or_no, &Options::parallel, &P::p2p_split>(
             "p2p_split", "each worker of a tensor group sends its share of the bytes", in_pipelines)),
         of_step(choice<yes_or_no, &Options::parallel, &P::ep_overlap>(
@@ -279,14 +259,9 @@ std::span<const OptionRow> option_rows() {
              },
          .get = [](const Options& o) { return o.memory.state ? fmt::format("{}", *o.memory.state) : std::string(); },
          .of_step = true},
-        {.name = "memory",
-         .about = "memory of a worker; larger settings do not fit",
-         .reader = all_strategies,
-         .default_text = "that of the profile's device if the profile has activations, else no limit",
-         .kind = OptionKind::Size,
-         .set = [](Options& o, const std::string& v, const SourceLocation& p) { o.memory.limit = positive_size(v, p); },
-         .get = [](const Options& o) { return o.memory.limit ? write_size(*o.memory.limit) : std::string(); },
-         .of_step = true},
+        with_default(of_step(optional_size<positive_size, &Options::memory, &MemoryOptions::limit>(
+                         "memory", "memory of a worker; larger settings do not fit", all_strategies)),
+                     "that of the profile's device if the profile has activations, else no limit"),
     };
     for (OptionRow& row : make_option::sharding_rows()) all.push_back(std::move(row));
     return all;

@@ -123,8 +123,7 @@ std::vector<LayerSend> sends_of_layers(const Scenario& scenario, const Collectiv
     for (const LayerCollective& one : scenario.profile->layers[l].collectives)
       if (sends_anything(one, degrees))
         sends.push_back(
-            {{one.op, group_of(one, degrees, pipeline ? rank_of_layer(*pipeline, l) : 0), &choice.of(one.op)},
-             one.bytes});
+            {{one.op, group_of(one, degrees, pipeline ? pipeline->rank_of(l) : 0), &choice.of(one.op)}, one.bytes});
   return sends;
 }
 
@@ -173,7 +172,7 @@ void require_barriers(const Scenario& scenario) {
                      "update_barrier=stage, or barrier=iteration");
   if (!scenario.profile->tied) return;
   const Pipeline pipeline = pipeline_of(scenario);
-  const auto rank = [&](TensorId tensor) { return rank_of_layer(pipeline, scenario.profile->tensors[tensor].layer); };
+  const auto rank = [&](TensorId tensor) { return pipeline.rank_of(scenario.profile->tensors[tensor].layer); };
   if (rank(scenario.profile->tied->first) != rank(scenario.profile->tied->second))
     throw InputError(scenario.options.place_of("barrier"),
                      "tied tensors are summed after all reductions, and with barrier=layer nothing waits for that",

@@ -1,7 +1,6 @@
-#include "sim/replay/training/pipeline_bound.hpp"
-
 #include <algorithm>
 
+#include "sim/replay/training/job.hpp"
 #include "sim/replay/training/lower_bound.hpp"
 
 namespace allreplay {

@@ -1,5 +1,4 @@
-#include "sim/replay/training/pipeline_memory.hpp"
-
+#include "sim/replay/training/job.hpp"
 #include "sim/replay/training/memory.hpp"
 #include "sim/replay/training/memory_ledger.hpp"
 
@@ -36,7 +35,7 @@ class RankAccountant {
 
  private:
   bool is_own(TensorId tensor) const {
-    return rank_of_layer(*job_.parallel->pipeline, profile_.tensors[tensor].layer) == rank_;
+    return job_.parallel->pipeline->rank_of(profile_.tensors[tensor].layer) == rank_;
   }
 
   MemoryParts standing() const {

@@ -1,7 +1,6 @@
 #include "sim/replay/training/pipeline_replay.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <numeric>
 #include <set>
@@ -11,8 +10,9 @@
 
 #include "sim/base/core/digest.hpp"
 #include "sim/replay/engine/cycles.hpp"
-#include "sim/replay/training/pipeline_bound.hpp"
-#include "sim/replay/training/pipeline_memory.hpp"
+#include "sim/replay/training/lower_bound.hpp"
+#include "sim/replay/training/memory.hpp"
+#include "sim/replay/training/training_metrics.hpp"
 
 namespace allreplay {
 
@@ -259,9 +259,6 @@ double mean_of(const std::vector<StageResult>& stages, double StageResult::*part
   return sum / static_cast<double>(stages.size());
 }
 
-// Removes rounding below the resolution of times, 1 ps.
-double settled(double seconds) { return std::abs(seconds) < 0.5e-12 ? 0 : seconds; }
-
 std::vector<MemoryUse> memory_by_rank(const Job& job, const Plan& plan, const PipelineReplay& replay,
                                       const Steady& steady) {
   std::vector<MemoryUse> memory;
@@ -330,20 +327,20 @@ Result simulate_pipeline(const Job& job, const Plan& plan) {
   ParallelResult parallel = parallel_result(job);
   parallel.repeats = steady.repeats;
   parallel.chunks = job.parallel->pipeline->chunks_per_rank;
-  parallel.exposed_dp_s = settled(parts.without_stragglers - parts.without_gradients);
-  parallel.exposed_p2p_s = settled(parts.without_gradients - parts.without_sends);
+  parallel.exposed_dp_s = without_rounding(parts.without_stragglers - parts.without_gradients);
+  parallel.exposed_p2p_s = without_rounding(parts.without_gradients - parts.without_sends);
   std::vector<MemoryUse> memory = memory_by_rank(job, plan, replay, steady);
   for (std::uint32_t rank = 0; rank < plan.roles.size(); ++rank) {
     StageResult stage = stage_of(job, replay.unrolled(), rank);
-    stage.bubble_s =
-        settled(parts.without_exchanges - stage.compute_s - stage.layer_comm_s - stage.update_s - stage.host_step_s);
+    stage.bubble_s = without_rounding(parts.without_exchanges - stage.compute_s - stage.layer_comm_s - stage.update_s -
+                                      stage.host_step_s);
     stage.memory = std::move(memory[rank]);
     parallel.stages.push_back(std::move(stage));
   }
-  parallel.bubble_s = settled(mean_of(parallel.stages, &StageResult::bubble_s));
+  parallel.bubble_s = without_rounding(mean_of(parallel.stages, &StageResult::bubble_s));
   parallel.layer_comm_s = mean_of(parallel.stages, &StageResult::layer_comm_s);
   if (overlaps_exchanges(job.scenario)) {
-    parallel.exposed_ep_s = settled(parts.without_sends - parts.without_exchanges);
+    parallel.exposed_ep_s = without_rounding(parts.without_sends - parts.without_exchanges);
     parallel.layer_comm_s += parallel.exposed_ep_s;
   } else {
     parallel.exposed_ep_s = mean_of(parallel.stages, &StageResult::exchange_s);
@@ -353,10 +350,10 @@ Result simulate_pipeline(const Job& job, const Plan& plan) {
   result.memory = most->memory;
   Metrics& metrics = result.metrics;
   metrics.iteration_s = steady.seconds;
-  metrics.straggler_s = settled(steady.seconds - parts.without_stragglers);
+  metrics.straggler_s = without_rounding(steady.seconds - parts.without_stragglers);
   metrics.update_s = mean_of(parallel.stages, &StageResult::update_s);
   metrics.host_step_s = mean_of(parallel.stages, &StageResult::host_step_s);
-  metrics.exposed_comm_s = settled(parallel.layer_comm_s + parallel.exposed_p2p_s + parallel.exposed_dp_s);
+  metrics.exposed_comm_s = without_rounding(parallel.layer_comm_s + parallel.exposed_p2p_s + parallel.exposed_dp_s);
   metrics.comm_busy_s = steady.busy_s;
   metrics.lower_bound_s = pipeline_bound(job, plan, replay.unrolled());
   add_speeds(job.parallel->layers_alone, parallel.micro_batches, parallel.degrees, metrics);
@@ -388,8 +385,8 @@ void add_parallel_result(const Job& job, const Plan& plan, Result& result) {
   parallel.exposed_ep_s = micro_batches * to_seconds(exchanging);
   const double exposed =
       metrics.iteration_s - metrics.straggler_s - computing - metrics.update_s - metrics.host_step_s - metrics.codec_s;
-  metrics.exposed_comm_s = settled(exposed);
-  parallel.exposed_dp_s = settled(exposed - parallel.layer_comm_s);
+  metrics.exposed_comm_s = without_rounding(exposed);
+  parallel.exposed_dp_s = without_rounding(exposed - parallel.layer_comm_s);
   StageResult stage;
   stage.chunks = {{0, 0, static_cast<std::uint32_t>(setup.profile.layers.size())}};
   stage.compute_s = computing;

@@ -122,6 +122,11 @@ void require_feasible_step(const Scenario& scenario) {
         scenario.options.place_of("allgather_bucket"),
         fmt::format("{} elements at a time are more than {} gathers", options.zero.allgather_bucket, most_pieces),
         fmt::format("at least {}", scenario.profile->elements() / most_pieces + 1));
+  if (const auto& bucket = options.outer.bucket; bucket && scenario.profile->bytes() / *bucket > most_pieces)
+    throw InputError(scenario.options.place_of("bucket"),
+                     fmt::format("{} cut {} into more than {} buckets", write_size(*bucket),
+                                 format_size(scenario.profile->bytes()), most_pieces),
+                     fmt::format("at least {}", format_size(scenario.profile->bytes() / most_pieces + 1)));
 }
 
 // Rejects collectives with too many messages. `message` keeps every message of every distinct round, about 230 bytes
@@ -331,10 +336,6 @@ void require_groups_served(const Scenario& scenario, const CollectiveChoice& cho
       price_call(scenario.cluster.network, call, scenario.workers, scenario.cluster.workers, choice.options);
   }
 }
-
-}  // namespace
-
-namespace {
 
 // With more than data parallelism, only groups are priced, never all workers.
 CollectiveChoice require_parallel_possible(const Scenario& scenario, CollectiveChoice choice) {

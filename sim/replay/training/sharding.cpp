@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "sim/plans/schedule/fsdp.hpp"
 #include "sim/plans/schedule/local_sgd.hpp"
 #include "sim/plans/schedule/muon.hpp"
+#include "sim/plans/schedule/units.hpp"
 #include "sim/replay/training/collective_choice.hpp"
 #include "sim/replay/training/job.hpp"
 #include "sim/replay/training/parallel_setup.hpp"

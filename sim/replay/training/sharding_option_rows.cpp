@@ -73,6 +73,19 @@ OptionRow qwz() {
   return row;
 }
 
+// Errors about overlap_param_gather name the place where it was set.
+OptionRow overlap_param_gather() {
+  OptionRow row = with_default(
+      choice<yes_or_no, &Options::strategy, &S::megatron, &M::overlap_param_gather>(
+          "overlap_param_gather", "buckets are gathered during the forward pass (the framework's default: false)"),
+      "true if the other two are");
+  row.set = [](Options& o, const std::string& v, const SourceLocation& p) {
+    o.strategy.megatron.overlap_param_gather = choose_by_name(yes_or_no, v, p, refusal<yes_or_no>()).value;
+    o.strategy.megatron.place = p;
+  };
+  return row;
+}
+
 }  // namespace
 
 std::vector<OptionRow> sharding_rows() {
@@ -204,20 +217,7 @@ std::vector<OptionRow> sharding_rows() {
       choice<reduce_grads, &Options::parallel, &P::reduce_grad_waits>(
           "reduce_grad",
           "in pipelines the next action waits for a chunk's reductions (wait), or only the update does (async)"),
-      {.name = "overlap_param_gather",
-       .about = "buckets are gathered during the forward pass (the framework's default: false)",
-       .default_text = "true if the other two are",
-       .kind = OptionKind::Choice,
-       .words = names_of(yes_or_no),
-       .set =
-           [](Options& o, const std::string& v, const SourceLocation& p) {
-             o.strategy.megatron.overlap_param_gather = choose_by_name(yes_or_no, v, p, refusal<yes_or_no>()).value;
-             o.strategy.megatron.place = p;
-           },
-       .get = [](const Options& o) -> std::string {
-         const auto& value = o.strategy.megatron.overlap_param_gather;
-         return value ? std::string(name_of(yes_or_no, *value)) : "";
-       }},
+      overlap_param_gather(),
   };
 }
 

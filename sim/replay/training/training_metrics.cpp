@@ -8,9 +8,6 @@ namespace allreplay {
 
 namespace {
 
-// Removes rounding below the resolution of times, 1 ps.
-double without_rounding(double seconds) { return std::abs(seconds) < 0.5e-12 ? 0 : seconds; }
-
 // Returns the times of each kind of work on the compute stream of a worker without slowdown.
 std::array<Time, std::size(activity_rows)> times_by_kind(const Unrolled& unrolled) {
   std::array<Time, std::size(activity_rows)> sums{};
@@ -45,6 +42,8 @@ void share_among_steps(const Plan& plan, Metrics& metrics) {
 }
 
 }  // namespace
+
+double without_rounding(double seconds) { return std::abs(seconds) < 0.5e-12 ? 0 : seconds; }
 
 Metrics metrics_of(const Scenario& scenario, const Plan& plan, const Period& period, const Unrolled& unrolled) {
   Metrics metrics;

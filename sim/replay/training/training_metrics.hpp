@@ -12,6 +12,9 @@ struct Period {
   double without_stragglers_s = iteration_s;
 };
 
+/// Returns 0 for rounding errors: below half the resolution of times, 1 ps.
+double without_rounding(double seconds);
+
 Metrics metrics_of(const Scenario& scenario, const Plan& plan, const Period& period, const Unrolled& unrolled);
 
 }  // namespace allreplay

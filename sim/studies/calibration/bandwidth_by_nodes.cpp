@@ -1,10 +1,9 @@
-#include "sim/studies/calibration/bandwidth_by_nodes.hpp"
-
 #include <cmath>
 #include <set>
 
 #include "sim/plans/collective/network_change.hpp"
-#include "sim/studies/calibration/pattern_search.hpp"
+#include "sim/studies/calibration/least_squares.hpp"
+#include "sim/studies/calibration/level_fit.hpp"
 
 namespace allreplay {
 

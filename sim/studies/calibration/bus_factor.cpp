@@ -1,10 +1,9 @@
-#include "sim/studies/calibration/bus_factor.hpp"
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 
 #include "sim/inputs/cluster/cluster.hpp"
+#include "sim/studies/calibration/log_text.hpp"
 
 namespace allreplay {
 

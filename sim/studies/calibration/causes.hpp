@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sim/studies/calibration/judgement.hpp"
-#include "sim/studies/experiment/request_changes.hpp"
+#include "sim/studies/experiment/side_by_side.hpp"
 
 namespace allreplay {
 

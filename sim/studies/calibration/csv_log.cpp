@@ -64,7 +64,7 @@ Columns columns_of(const std::vector<std::string>& header, const LogRequest& req
   for (std::size_t i = 0; i < header.size(); ++i) {
     const Title title = title_of(header[i]);
     if (is_time(title)) times.push_back(header[i]);
-    if (request.time.empty() ? is_time(title) : header[i] == request.time) columns.time = i;
+    if (request.time.empty() ? is_time(title) : header[i] == request.time.value) columns.time = i;
     if (is_size(title)) {
       if (columns.size) throw InputError(place, "has two size columns", "one, such as bytes");
       columns.size = i;
@@ -79,8 +79,8 @@ Columns columns_of(const std::vector<std::string>& header, const LogRequest& req
   }
   if (!columns.size) throw InputError(place, "has no size column", "a header such as bytes,time_us");
   if (!request.time.empty() && !columns.time)
-    throw InputError(request.place_of_time, fmt::format("there is no column '{}'", request.time),
-                     suggest(request.time, header));
+    throw InputError(request.time.place, fmt::format("there is no column '{}'", request.time.value),
+                     suggest(request.time.value, header));
   if (!columns.time) throw InputError(place, "has no time column", "a header such as bytes,time_us");
   if (request.time.empty() && times.size() > 1)
     throw InputError(place, fmt::format("has several times: {}", fmt::join(times, ", ")), "choose one with --time");
@@ -108,8 +108,8 @@ std::optional<CollectiveOp> chosen(const std::vector<CsvRow>& rows, const Column
     }
   if (known.empty()) return std::nullopt;
   auto found = known.begin();
-  if (request.operation && known.contains(*request.operation)) found = known.find(*request.operation);
-  if (known.size() > 1 && (!request.operation || found->first != *request.operation)) {
+  if (request.operation.value && known.contains(*request.operation.value)) found = known.find(*request.operation.value);
+  if (known.size() > 1 && found->first != request.operation.value) {
     std::vector<std::string_view> names;
     for (const auto& [operation, name] : known) names.push_back(name);
     throw InputError({log.file, ""}, fmt::format("has rows of several collectives: {}", fmt::join(names, ", ")),
@@ -159,10 +159,7 @@ void read_measurement_csv(std::string_view text, const LogRequest& request, Meas
       throw InputError(place, fmt::format("has {} fields", cells.size()),
                        fmt::format("the {} of the header", header.size()));
     if (operation && cells[*columns.collective] != log.benchmark) continue;
-    if (columns.type && !type.empty() && type != cells[*columns.type])
-      throw InputError(place, fmt::format("is of type {} after rows of {}", cells[*columns.type], type),
-                       "one datatype per file");
-    if (columns.type) type = cells[*columns.type];
+    if (columns.type) require_one_type(type, cells[*columns.type], place);
     const std::string& cell = cells[*columns.time];
     const double seconds = parse_duration(with_unit(cell, time, ""), place);
     const Measurement point{parse_size(with_unit(cells[*columns.size], size, "B"), place),

@@ -1,5 +1,3 @@
-#include "sim/studies/calibration/fit_constants.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -12,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "sim/replay/training/collective_choice.hpp"
+#include "sim/studies/calibration/fitted_constant.hpp"
 #include "sim/studies/calibration/least_squares.hpp"
 
 namespace allreplay {

@@ -136,7 +136,7 @@ std::string calibration_cluster(const Calibration& calibration, const std::strin
       {"source", log.file},
       {"workers", calibration.workers()},
       {"network", network}};
-  return cluster.dump(2) + "\n";
+  return json_text(cluster, 2) + "\n";
 }
 
 std::string levels_cluster(const LevelOutcome& outcome, const std::string& name, const SourceLocation& place) {
@@ -176,7 +176,7 @@ std::string levels_cluster(const LevelOutcome& outcome, const std::string& name,
                     {"workers", outcome.logs.back().workers()},
                     {"network", network}};
   if (outcome.base) copy_members(cluster, *outcome.base, {"name", "description", "source", "workers", "network"});
-  return cluster.dump(2) + "\n";
+  return json_text(cluster, 2) + "\n";
 }
 
 }  // namespace allreplay

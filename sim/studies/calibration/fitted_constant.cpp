@@ -8,7 +8,7 @@
 #include "sim/plans/collective/network_change.hpp"
 #include "sim/replay/training/collective_choice.hpp"
 #include "sim/replay/training/job.hpp"
-#include "sim/studies/calibration/null_models.hpp"
+#include "sim/studies/calibration/known_errors.hpp"
 #include "sim/studies/experiment/run.hpp"
 
 namespace allreplay {

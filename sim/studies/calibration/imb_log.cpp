@@ -41,11 +41,11 @@ struct ImbTable {
 // Finds the column of the requested time; the only time of a benchmark of single messages is its mean.
 void read_imb_header(const std::vector<std::string_view>& words, const LogRequest& request, const SourceLocation& place,
                      ImbTable& table) {
-  const std::string wanted = request.time.empty() ? "avg" : request.time;
+  const std::string wanted = request.time.empty() ? "avg" : request.time.value;
   auto found = std::find(words.begin(), words.end(), fmt::format("t_{}[usec]", wanted));
   if (found == words.end() && wanted == "avg") found = std::find(words.begin(), words.end(), "t[usec]");
   if (found == words.end())
-    throw InputError(request.time.empty() ? place : request.place_of_time,
+    throw InputError(request.time.empty() ? place : request.time.place,
                      fmt::format("there is no '{}' time among the columns {}", wanted, fmt::join(words, ", ")),
                      "avg; also min or max, for collectives");
   table.columns = words.size();
@@ -77,7 +77,7 @@ class ImbReader {
     std::vector<std::string_view> names;
     const ImbRows* chosen = nullptr;
     for (const auto& [name, rows] : found_) {
-      if (request_.operation && rows.benchmark->operation != *request_.operation) continue;
+      if (request_.operation.value && rows.benchmark->operation != *request_.operation.value) continue;
       names.push_back(name);
       chosen = &rows;
     }
@@ -110,9 +110,7 @@ class ImbReader {
       ++without_time_;
       return;
     }
-    if (words.size() != table_.columns)
-      throw InputError(place, fmt::format("has {} columns", words.size()),
-                       fmt::format("the {} of the table's header", table_.columns));
+    require_width(words.size(), table_.columns, place);
     if (table_.processes == 0) throw InputError(place, "follows no number of processes", "# #processes = N before it");
     if (table_.processes == 1) return;
     // An all-to-all's size is that of the message to each rank, as in MPI_Alltoall.

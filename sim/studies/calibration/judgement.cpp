@@ -11,8 +11,8 @@
 #include "sim/replay/training/memory.hpp"
 #include "sim/replay/training/parallel_setup.hpp"
 #include "sim/studies/calibration/causes.hpp"
+#include "sim/studies/calibration/known_errors.hpp"
 #include "sim/studies/calibration/known_speed.hpp"
-#include "sim/studies/calibration/null_models.hpp"
 #include "sim/studies/experiment/scaling.hpp"
 
 namespace allreplay {
@@ -249,6 +249,11 @@ Judgement judge(Library& library, const Request& request, const MeasuredNumber& 
       measured.kind == MeasuredKind::Iteration ? measured.value : expected_s * speed / measured.value;
   judgement.error = nearest_error(judgement.expected);
   const double ratio = judgement.measured_s / expected_s;
+  constexpr double most = 1e6;
+  if (!(ratio > 1 / most && ratio < most))
+    throw InputError(measured.place,
+                     fmt::format("is a million times off: an iteration of {:.3g} s is expected", expected_s),
+                     "a measured number, in the unit of its option");
   judgement.verdict = verdict_on(ratio, judgement.error.p90_quotient());
   if (std::abs(std::log(ratio)) > std::log(judgement.error.median_quotient()))
     add_causes(library, request, judgement, jobs);

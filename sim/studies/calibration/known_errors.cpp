@@ -8,7 +8,6 @@
 #include "sim/inputs/estimate/estimate.hpp"
 #include "sim/plans/collective/network_change.hpp"
 #include "sim/replay/training/parallel_setup.hpp"
-#include "sim/studies/calibration/null_models.hpp"
 
 namespace allreplay {
 

@@ -12,6 +12,7 @@
 
 #include "sim/base/core/named.hpp"
 #include "sim/base/core/units.hpp"
+#include "sim/replay/training/simulate.hpp"
 #include "sim/studies/experiment/run.hpp"
 
 namespace allreplay {
@@ -92,5 +93,21 @@ std::span<const CollectiveErrors> collective_errors();
 /// The row nearest to a network: that of data sheets if there are several nodes and none of the corrections that were
 /// found on Alps.
 const CollectiveErrors& nearest_collective_errors(const Network& network, std::int64_t workers);
+
+// Predictions that ignore schedules, with which every prediction is compared.
+
+/// Iteration times, in seconds.
+struct NullModels {
+  double no_communication = 0;  ///< of computation alone
+  double no_overlap = 0;        ///< of computation followed by communication
+};
+
+inline NullModels null_models(const Metrics& metrics) {
+  const double computing = metrics.iteration_s - metrics.straggler_s - metrics.exposed_comm_s;
+  return {computing, computing + metrics.comm_busy_s};
+}
+
+/// Ignoring communication must miss a point by more than this part, or the point does not test a schedule.
+inline constexpr double communication_matters = 0.05;
 
 }  // namespace allreplay

@@ -11,9 +11,7 @@
 
 #include "sim/plans/collective/network_change.hpp"
 #include "sim/plans/collective/two_level.hpp"
-#include "sim/studies/calibration/bandwidth_by_nodes.hpp"
 #include "sim/studies/calibration/least_squares.hpp"
-#include "sim/studies/calibration/pattern_search.hpp"
 
 namespace allreplay {
 

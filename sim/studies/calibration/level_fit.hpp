@@ -60,4 +60,9 @@ std::vector<double> level_errors(const Calibration& log, const Network& network)
 /// The cost of the log's collective among its workers, with the fitted levels.
 CommCost level_price(const LevelFit& fit, const Calibration& log);
 
+/// If the logs have several numbers of nodes, fits `network.beta_of_nodes` to them, one number at a time, and keeps all
+/// other constants. Changes the fit only if that reduces the sum of squares by a tenth. Numbers of nodes at which the
+/// bandwidth has no effect keep the common one.
+void fit_bandwidth_by_nodes(LevelFit& fit, std::span<const Calibration> logs);
+
 }  // namespace allreplay

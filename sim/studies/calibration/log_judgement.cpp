@@ -1,5 +1,3 @@
-#include "sim/studies/calibration/log_judgement.hpp"
-
 #include <algorithm>
 #include <cmath>
 
@@ -10,6 +8,7 @@
 #include "sim/replay/training/collective_pricing.hpp"
 #include "sim/studies/calibration/causes.hpp"
 #include "sim/studies/calibration/fit.hpp"
+#include "sim/studies/calibration/judgement.hpp"
 
 namespace allreplay {
 
@@ -134,6 +133,9 @@ LogJudgement judge(Library& library, Request request, MeasurementLog log) {
     throw InputError({log.file, ""},
                      fmt::format("{} sends single messages, which clusters do not price", log.benchmark),
                      "a log of a collective; or `allreplay calibrate`");
+  constexpr std::size_t most = 10'000;  // each is priced for every cause
+  if (log.points.size() > most)
+    throw InputError({log.file, ""}, fmt::format("has {} sizes", log.points.size()), fmt::format("at most {}", most));
   request.workers = log.workers;
   if (!log.total_gathered && log.operation == CollectiveOp::AllGather)
     for (Measurement& row : log.points) row.bytes *= log.workers;  // payloads: the price applies to all together

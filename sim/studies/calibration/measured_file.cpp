@@ -206,25 +206,20 @@ class PointReader {
     Request& request = point_.request;
     request.cluster = named("cluster", "topologies");
     if (measured_.quantity != Quantity::CollectiveTime) {
-      request.profile = named("profile", "traces");
-      request.strategy = cell("strategy");
+      request.profile = {named("profile", "traces"), place("profile")};
+      request.strategy = {cell("strategy"), place("strategy")};
       if (request.strategy.empty()) throw InputError(place("strategy"), "is empty", "a strategy's name");
     }
-    request.collective = cell("collective");
-    request.fidelity = cell("fidelity");
-    request.codec = cell("codec");
+    request.collective = {cell("collective"), place("collective")};
+    request.fidelity = {cell("fidelity"), place("fidelity")};
+    request.codec = {cell("codec"), place("codec")};
     if (const std::string near = beside(files(), measured_.file, request.codec);
         !request.codec.empty() && files().is_file(near))
       request.codec = near;
-    request.place_of_profile = place("profile");
-    request.place_of_ratio = place("forward_ratio");
-    request.place_of_workers = place("workers");
-    request.place_of_strategy = place("strategy");
-    request.place_of_collective = place("collective");
-    request.place_of_fidelity = place("fidelity");
-    request.place_of_codec = place("codec");
+    request.forward_ratio.place = place("forward_ratio");
+    request.workers.place = place("workers");
     point_.group = cell("group");
-    if (point_.group.empty()) point_.group = request.strategy.empty() ? cell("collective") : request.strategy;
+    if (point_.group.empty()) point_.group = request.strategy.empty() ? cell("collective") : request.strategy.value;
     if (point_.group.empty()) point_.group = cell("cluster");
     require_name(point_.group, place("group"));
     point_.cells["group"] = point_.group;

@@ -49,7 +49,7 @@ void require_text(std::string_view text, const std::string& file) {
 
 const LogFormat& format_of(std::string_view text, const std::string& file, const LogRequest& request) {
   if (!request.format.empty())
-    return find_by_name(formats, request.format, request.place_of_format, "unknown format '{}'");
+    return find_by_name(formats, request.format.value, request.format.place, "unknown format '{}'");
   for (const LogFormat& format : formats)
     if (format.recognises(text)) return format;
   throw InputError({file, ""}, "is not a log of a collective",
@@ -133,13 +133,13 @@ MeasurementLog read_measurements(std::string_view log_text, const std::string& f
     throw InputError({file, ""}, fmt::format("has no rows of {}", format.name), "rows of sizes and times");
   if (request.workers > 0 && log.workers > 0 && request.workers != log.workers)
     throw InputError(
-        request.place_of_workers,
-        fmt::format("{} workers contradict the log, which was taken with {}", request.workers, log.workers),
+        request.workers.place,
+        fmt::format("{} workers contradict the log, which was taken with {}", request.workers.value, log.workers),
         fmt::format("{}, or leave it out", log.workers));
   if (log.workers == 0) log.workers = request.workers;
   if (log.workers == 0) throw InputError({file, ""}, "does not say how many workers it was taken with", "--workers N");
   if (log.workers < 2)
-    throw InputError(request.workers > 0 ? request.place_of_workers : SourceLocation{file, ""},
+    throw InputError(request.workers > 0 ? request.workers.place : SourceLocation{file, ""},
                      "was taken with one worker, which sends nothing", "a log of two or more workers");
   return log;
 }
@@ -204,6 +204,17 @@ std::vector<std::string_view> last_words(std::string_view line, std::size_t colu
   return words;
 }
 
+void require_width(std::size_t found, std::size_t columns, const SourceLocation& place) {
+  if (found != columns)
+    throw InputError(place, fmt::format("has {} columns", found), fmt::format("the {} of the table's header", columns));
+}
+
+void require_one_type(std::string& known, std::string_view type, const SourceLocation& place) {
+  if (known.empty()) known = type;
+  if (known != type)
+    throw InputError(place, fmt::format("is of type {} after rows of {}", type, known), "one datatype per file");
+}
+
 Bytes parse_log_size(std::string_view word, double scale, const SourceLocation& place) {
   const double bytes = std::round(parse_log_number(word, "size", place) * scale);
   if (!(bytes >= 0 && bytes <= 1e18))
@@ -242,13 +253,13 @@ void WorkersColumn::choose(const LogRequest& request, MeasurementLog& log) const
   std::set<std::int64_t> known;
   for (const auto& [workers, row] : rows_) known.insert(workers);
   if (known.empty()) return;
-  if (request.workers == 0 && known.size() > 1)
+  if (request.workers.value == 0 && known.size() > 1)
     throw InputError({log.file, ""}, fmt::format("was taken with {} workers", fmt::join(known, ", ")),
                      "choose one with --workers");
-  log.workers = request.workers > 0 ? request.workers : *known.begin();
+  log.workers = request.workers > 0 ? request.workers.value : *known.begin();
   if (!known.contains(log.workers))
     throw InputError(
-        request.place_of_workers,
+        request.workers.place,
         fmt::format("the log has no rows for {} workers, only for {}", log.workers, fmt::join(known, ", ")),
         "one of them");
   for (const auto& [workers, row] : rows_)

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/base/core/error.hpp"
+#include "sim/base/core/given.hpp"
 #include "sim/base/core/units.hpp"
 #include "sim/plans/collective/algorithm.hpp"
 
@@ -24,16 +25,14 @@ struct Measurement {
 
 /// The choice among the rows and times of a log. Empty fields leave it to the log.
 struct LogRequest {
-  std::string format;        ///< a name of log_formats(); "": recognised by its content
-  std::string time;          ///< the time to read: out-of-place, in-place; avg, min, max; a CSV column
-  std::int64_t workers = 0;  ///< chooses rows if a log has several numbers of workers; 0: it has one
-  SourceLocation place_of_format, place_of_time, place_of_workers;
-  std::optional<CollectiveOp> operation = {};   ///< chooses rows if a log has several collectives, or does not name it
-  std::vector<CollectiveOp> alternatives = {};  ///< operations that would do as well
-  SourceLocation place_of_operation = {};
+  Given<std::string> format;                          ///< a name of log_formats(); "": recognised by its content
+  Given<std::string> time;                            ///< out-of-place, in-place; avg, min, max; a CSV column
+  Given<std::int64_t> workers = 0;                    ///< chooses rows if a log has several numbers; 0: it has one
+  Given<std::optional<CollectiveOp>> operation = {};  ///< chooses rows if a log has several, or does not name it
+  std::vector<CollectiveOp> alternatives = {};        ///< operations that would do as well
 
   bool asks_for(CollectiveOp op) const {
-    return operation == op || std::find(alternatives.begin(), alternatives.end(), op) != alternatives.end();
+    return operation.value == op || std::find(alternatives.begin(), alternatives.end(), op) != alternatives.end();
   }
 };
 

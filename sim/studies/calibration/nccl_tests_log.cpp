@@ -12,7 +12,6 @@
 
 #include "sim/base/core/named.hpp"
 #include "sim/inputs/cluster/cluster.hpp"
-#include "sim/studies/calibration/bus_factor.hpp"
 #include "sim/studies/calibration/log_text.hpp"
 
 namespace allreplay {
@@ -187,9 +186,9 @@ class RankList {
 };
 
 std::size_t block_of(const LogRequest& request) {
-  const auto found = std::find(blocks.begin(), blocks.end(), request.time.empty() ? blocks[0] : request.time);
+  const auto found = std::find(blocks.begin(), blocks.end(), request.time.empty() ? blocks[0] : request.time.value);
   if (found == blocks.end())
-    throw InputError(request.place_of_time, fmt::format("nccl-tests does not measure '{}'", request.time),
+    throw InputError(request.time.place, fmt::format("nccl-tests does not measure '{}'", request.time.value),
                      "out-of-place or in-place");
   return static_cast<std::size_t>(found - blocks.begin());
 }
@@ -230,20 +229,20 @@ void set_workers(MeasurementLog& log, const RankList& ranks, const BusFactor& fa
   const bool listed = log.workers > 0;
   const bool contradicted = !ranks.has_several_groups() && !fits(log, factor, log.workers);
   if (listed && !ranks.is_incomplete() && !contradicted) return;
-  if (ranks.has_several_groups() && request.workers == 0)
+  if (ranks.has_several_groups() && request.workers.value == 0)
     throw InputError({log.file, ""}, "lists only some of its ranks, of several groups",
                      "--workers with the number of a group");
   log.per_host = 0;
-  log.workers = request.workers > 0 ? request.workers : ranks.size_by_number();
+  log.workers = request.workers > 0 ? request.workers.value : ranks.size_by_number();
   std::string why;
-  if (request.workers == 0 && (log.workers == 0 || !fits(log, factor, log.workers)))
+  if (request.workers.value == 0 && (log.workers == 0 || !fits(log, factor, log.workers)))
     if (const auto found = factor.workers(nccl_test_named(log.benchmark))) {
       log.workers = *found;
       why = ", as busbw / algbw says";
     }
   if (log.workers == 0) return;
   if (!fits(log, factor, log.workers))
-    throw complaint(log, factor, request.workers > 0 ? request.place_of_workers : SourceLocation{log.file, ""},
+    throw complaint(log, factor, request.workers > 0 ? request.workers.place : SourceLocation{log.file, ""},
                     listed ? "--workers with their number, if the list of ranks was shortened"
                            : "the number of workers of the log");
   if (listed)
@@ -274,12 +273,13 @@ void set_benchmark_by_rates(MeasurementLog& log, const BusFactor& factor, const 
   for (const NcclTest* test : tests)
     if (test->operation && request.asks_for(*test->operation)) return set(*test);
   const std::string why = factor.is_known() ? fmt::format(": busbw is {:.4g} algbw", factor.value()) : "";
-  if (request.operation && factor.is_known())
-    throw InputError(request.place_of_operation,
-                     fmt::format("{} is not what the log was taken with{}", to_string(*request.operation), why), all);
+  if (request.operation.value && factor.is_known())
+    throw InputError(request.operation.place,
+                     fmt::format("{} is not what the log was taken with{}", to_string(*request.operation.value), why),
+                     all);
   if (tests.front()->operation != CollectiveOp::AllReduce)
     throw InputError(here, fmt::format("is of {}, and does not say of which{}", all, why),
-                     fmt::format("{} with its operation", request.place_of_operation.path));
+                     fmt::format("{} with its operation", request.operation.place.path));
   if (!factor.is_known()) return;
   set(*tests.front());
   log.notes.push_back(fmt::format("read as an all-reduce, although it may be of {}: their busbw are equal", all));
@@ -311,12 +311,8 @@ void read_nccl_tests(std::string_view text, const LogRequest& request, Measureme
     if (const auto found = header_of(words)) header = found;
     if (!header || !looks_like_row(content)) continue;
     const std::vector<std::string_view> row = last_words(content, header->columns, place);
-    if (row.size() != words.size())
-      throw InputError(place, fmt::format("has {} columns", words.size()),
-                       fmt::format("the {} of the table's header", header->columns));
-    if (type.empty()) type = row[2];
-    if (type != row[2])
-      throw InputError(place, fmt::format("is of type {} after rows of {}", row[2], type), "one datatype per file");
+    require_width(words.size(), header->columns, place);
+    require_one_type(type, row[2], place);
     const std::size_t first = header->times[block];
     if (row[first] == "N/A")
       throw InputError(place, fmt::format("has no {} time", blocks[block]),

@@ -57,7 +57,7 @@ std::vector<std::string> titles(std::string_view header) {
 
 OsuColumns osu_columns(std::string_view header, const LogRequest& request, const SourceLocation& place) {
   const std::vector<std::string> names = titles(header);
-  const std::string wanted = request.time.empty() ? "avg" : lower(request.time);
+  const std::string wanted = request.time.empty() ? "avg" : lower(request.time.value);
   for (std::size_t i = 1; i < names.size(); ++i) {
     const std::string name = lower(names[i]);
     if (!name.starts_with(wanted + " lat")) continue;
@@ -67,7 +67,7 @@ OsuColumns osu_columns(std::string_view header, const LogRequest& request, const
         return {names.size(), i, unit.seconds};
     throw InputError(place, fmt::format("'{}' has no known unit", names[i]), "us, ms or s");
   }
-  throw InputError(request.time.empty() ? place : request.place_of_time,
+  throw InputError(request.time.empty() ? place : request.time.place,
                    fmt::format("there is no '{}' latency among the columns {}", wanted,
                                fmt::join(names.begin() + 1, names.end(), ", ")),
                    "avg, min or max, as osu_allreduce -f prints them");
@@ -110,17 +110,10 @@ void read_osu(std::string_view text, const LogRequest& request, MeasurementLog& 
       if (const std::string_view title = title_in_comment(content); !title.empty())
         set_benchmark(log, title, osu_benchmarks, place);
       if (words.size() > 1 && words[0] == "Size") columns = osu_columns(content.substr(1), request, place);
-      if (words.size() > 1 && words[0] == "Datatype:") {
-        if (!type.empty() && type != words[1])
-          throw InputError(place, fmt::format("is of type {} after rows of {}", words[1], type),
-                           "one datatype per file");
-        type = words[1];
-      }
+      if (words.size() > 1 && words[0] == "Datatype:") require_one_type(type, words[1], place);
     } else if (columns.count > 0 && looks_like_row(content)) {
       std::vector<std::string_view> row = words_of(content);
-      if (row.size() != columns.count)
-        throw InputError(place, fmt::format("has {} columns", row.size()),
-                         fmt::format("the {} of the table's header", columns.count));
+      require_width(row.size(), columns.count, place);
       const std::int64_t workers = take_workers(row[0], place);
       const Measurement point{parse_log_size(row[0], 1, place),
                               parse_log_time(row[columns.time], columns.scale, place)};
@@ -130,7 +123,7 @@ void read_osu(std::string_view text, const LogRequest& request, MeasurementLog& 
         log.points.push_back(point);
     }
   }
-  log.time = request.time.empty() ? "avg" : lower(request.time);
+  log.time = request.time.empty() ? "avg" : lower(request.time.value);
   tagged.choose(request, log);
 }
 

@@ -15,6 +15,14 @@
 
 namespace allreplay {
 
+// For messages between processes: what a fit finds out about a constant, and a prediction.
+void members(Of<FittedConstant> auto& one, auto& pass) {
+  pass.all(one.value, one.used, one.known, one.other, one.not_told_from);
+}
+void members(Of<Predicted> auto& one, auto& pass) {
+  pass.all(one.value, one.no_communication, one.no_overlap, one.efficiency, one.warning);
+}
+
 namespace {
 
 // Rejects rows that cannot be simulated, before any simulation.
@@ -23,9 +31,9 @@ void require_all_possible(const MeasuredFile& measured, Library& library) {
     const Scenario scenario = scenario_of(point, {}, library);
     require_possible(scenario);
     if (measured.quantity == Quantity::CollectiveTime && scenario.workers < 2)
-      throw InputError(point.request.place_of_workers, "a collective of one worker sends nothing", "2 or more");
+      throw InputError(point.request.workers.place, "a collective of one worker sends nothing", "2 or more");
     if (measured.quantity == Quantity::Throughput && !scenario.profile->batch_size)
-      throw InputError(point.request.place_of_profile, fmt::format("{} has no batch size", scenario.profile->name),
+      throw InputError(point.request.profile.place, fmt::format("{} has no batch size", scenario.profile->name),
                        "a profile with batch_size, or a measured iteration_s");
   }
 }
@@ -163,40 +171,10 @@ void compare_methods(Validation& of) {
 // The work for another process of a farm: fit the constants of a group, or predict a row with all constants.
 enum class Wanted : std::uint8_t { Fit, Predict };
 
-void pack_values(Packer& packer, const std::vector<FittedConstant>& constants) {
-  for (const FittedConstant& one : constants) {
-    packer.add(one.value).add(one.used).add(one.known).add(one.other.has_value()).add(one.other.value_or(0));
-    packer.add(one.not_told_from.size());
-    for (const std::size_t other : one.not_told_from) packer.add(other);
-  }
-}
-
-void unpack_values(Unpacker& unpacker, std::vector<FittedConstant>& constants) {
-  for (FittedConstant& one : constants) {
-    one.value = unpacker.take<double>();
-    one.used = unpacker.take<bool>();
-    one.known = unpacker.take<bool>();
-    const auto has_other = unpacker.take<bool>();
-    const auto other = unpacker.take<double>();
-    one.other = has_other ? std::optional(other) : std::nullopt;
-    one.not_told_from.resize(unpacker.take<std::size_t>());
-    for (std::size_t& twin : one.not_told_from) twin = unpacker.take<std::size_t>();
-  }
-}
-
 std::vector<FittedConstant> constants_of_group(const ConstantsToFit& all, std::size_t group) {
   std::vector<FittedConstant> constants;
   for (const std::size_t member : all.groups[group]) constants.push_back(all.constants[member]);
   return constants;
-}
-
-Predicted unpack_prediction(const std::string& bytes) {
-  Unpacker unpacker(bytes);
-  Predicted one;
-  for (double* value : {&one.value, &one.no_communication, &one.no_overlap, &one.efficiency})
-    *value = unpacker.take<double>();
-  one.warning = unpacker.take_text();
-  return one;
 }
 
 void fit(Validation& of, Library& library, Farm* farm) {
@@ -211,9 +189,8 @@ void fit(Validation& of, Library& library, Farm* farm) {
                  },
              .take =
                  [&](std::size_t group, const std::string& bytes) {
-                   Unpacker unpacker(bytes);
                    fitted[group] = constants_of_group(all, group);
-                   unpack_values(unpacker, fitted[group]);
+                   Unpacker(bytes).all(fitted[group]);
                  }});
   of.fitted = std::move(all.constants);
   for (std::size_t group = 0; group < fitted.size(); ++group)
@@ -230,13 +207,8 @@ std::vector<Predicted> predictions(const Validation& of, Library& library, Farm*
                  [&](std::size_t row) {
                    all[row] = predict(scenario_of(points[row], of.fitted, library), points[row], of.measured.quantity);
                  },
-             .asked =
-                 [&](std::size_t row) {
-                   Packer packer;
-                   pack_values(packer.add(Wanted::Predict).add(row), of.fitted);
-                   return FarmJob{packer.bytes()};
-                 },
-             .take = [&](std::size_t row, const std::string& bytes) { all[row] = unpack_prediction(bytes); }});
+             .asked = [&](std::size_t row) { return FarmJob{Packer().all(Wanted::Predict, row, of.fitted).bytes()}; },
+             .take = [&](std::size_t row, const std::string& bytes) { Unpacker(bytes).all(all[row]); }});
   return all;
 }
 
@@ -270,18 +242,58 @@ Farm::Answer answer_validation(MeasuredFile measured) {
     Unpacker unpacker(work);
     const auto wanted = unpacker.take<Wanted>();
     const auto place = unpacker.take<std::size_t>();
-    Packer packer;
-    if (wanted == Wanted::Fit) {
-      pack_values(packer, fit_group(measured, all, place, *library));
-      return packer.bytes();
-    }
+    if (wanted == Wanted::Fit) return Packer().all(fit_group(measured, all, place, *library)).bytes();
     std::vector<FittedConstant> fitted = all.constants;
-    unpack_values(unpacker, fitted);
+    unpacker.all(fitted);
     const MeasuredPoint& point = measured.points.at(place);
-    const Predicted one = predict(scenario_of(point, fitted, *library), point, measured.quantity);
-    packer.add(one.value).add(one.no_communication).add(one.no_overlap).add(one.efficiency).add_text(one.warning);
-    return packer.bytes();
+    return Packer().all(predict(scenario_of(point, fitted, *library), point, measured.quantity)).bytes();
   };
+}
+
+double quantile(std::vector<double> values, double share) {
+  std::sort(values.begin(), values.end());
+  const double at = share * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(at);
+  const std::size_t above = std::min(below + 1, values.size() - 1);
+  return values[below] + (at - static_cast<double>(below)) * (values[above] - values[below]);
+}
+
+ErrorSummary summary_of(const std::vector<double>& errors) {
+  ErrorSummary summary{.rows = errors.size()};
+  if (errors.empty()) return summary;
+  std::vector<double> sizes;
+  for (const double error : errors) {
+    sizes.push_back(std::abs(error));
+    summary.too_fast += error > 0;
+    if (std::abs(error) > std::abs(summary.worst)) summary.worst = error;
+  }
+  summary.median = quantile(sizes, 0.5);
+  summary.p90 = quantile(sizes, 0.9);
+  summary.bias = quantile(errors, 0.5);
+  return summary;
+}
+
+Contest contest_of(const std::vector<Competitor>& competitors) {
+  Contest contest;
+  for (std::size_t i = 0; i < competitors.size(); ++i) {
+    const Competitor& one = competitors[i];
+    for (std::size_t j = 0; j < i; ++j) {
+      const Competitor& other = competitors[j];
+      if (one.measured == other.measured) continue;
+      ++contest.pairs;
+      if (one.predicted == other.predicted)
+        contest.right += 0.5;
+      else if ((one.measured < other.measured) == (one.predicted < other.predicted))
+        contest.right += 1;
+    }
+    if (one.measured > competitors[contest.winner].measured) contest.winner = i;
+    const Competitor& advised = competitors[contest.advised];
+    if (one.predicted > advised.predicted || (one.predicted == advised.predicted && one.measured < advised.measured))
+      contest.advised = i;
+  }
+  contest.regret = competitors[contest.winner].measured / competitors[contest.advised].measured - 1;
+  contest.winner_is_right = contest.regret == 0;
+  return contest;
 }
 
 }  // namespace allreplay

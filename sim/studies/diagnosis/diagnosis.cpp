@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "sim/studies/calibration/fit.hpp"
-#include "sim/studies/diagnosis/suspects.hpp"
 
 namespace allreplay {
 

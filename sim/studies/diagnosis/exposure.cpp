@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "sim/studies/calibration/fit.hpp"
-#include "sim/studies/diagnosis/sharded_order.hpp"
+#include "sim/studies/diagnosis/job_graph.hpp"
 
 namespace allreplay {
 

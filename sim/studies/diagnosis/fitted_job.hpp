@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/inputs/workload/profile.hpp"
 #include "sim/studies/calibration/calibration.hpp"
 #include "sim/studies/diagnosis/diagnosis.hpp"
 
@@ -35,5 +36,14 @@ std::string fitted_cluster(const FittedJob& fitted, const Diagnosis& known, cons
 
 /// Returns the replica with the median compute time.
 std::uint32_t median_replica(const Diagnosis& known);
+
+struct UnitProfile {
+  Profile profile;
+  std::vector<std::string> notes;
+};
+
+/// Times are means over the steps and micro-batches of one replica; parameters are those that were gathered. Throws
+/// InputError at `place` if the size of a gather is not known. REQUIRES: the job is sharded.
+UnitProfile profile_of_units(const Diagnosis& known, std::uint32_t replica, const SourceLocation& place);
 
 }  // namespace allreplay

@@ -7,9 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "sim/studies/diagnosis/sharded_order.hpp"
-#include "sim/studies/diagnosis/stage_order.hpp"
-
 namespace allreplay {
 
 namespace {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "sim/formats/interchange/timelines/measured_job.hpp"
@@ -42,7 +43,7 @@ struct JobGraph {
   }
 };
 
-/// The dependencies of one step of a sharded job, as each rank ran it: sharded_order.hpp. JobGraph has only its ops and
+/// The dependencies of one step of a sharded job, as each rank ran it: lay_out_sharded(). JobGraph has only its ops and
 /// groups. Times in picoseconds.
 struct ShardedStep {
   std::vector<std::uint32_t> order;         ///< groups, in topological order
@@ -85,5 +86,27 @@ std::string op_name(const MeasuredSteps& job, const JobOp& op);
 /// Orders the ops of a job. Throws InputError, naming file, op and worker, unless all workers ran the same ops in all
 /// steps, every stage has both computes, sends have receives, and dependencies are not cyclic.
 MeasuredSteps lay_out(MeasuredJob job);
+
+/// Returns pairs (before, after) of indices in `ops`, the ops of one worker in one step: the second starts no earlier
+/// than the first ends. Empty if there are far more pairs than ops, which no training has: thousands of ops at the end
+/// of a step that each depend on thousands. REQUIRES: a forward and a backward compute.
+std::vector<std::pair<std::uint32_t, std::uint32_t>> stage_order(std::span<const MeasuredOp> ops);
+
+// The ops of a sharded job (FSDP, ZeRO-3, Megatron's distributed optimizer) and their dependencies: unlike those
+// above, read from each rank and step, since when a rank prefetches is up to it. docs/diagnosis.md.
+
+/// True if some op of the job has a kind that only sharded jobs have.
+bool is_sharded(const MeasuredJob& job);
+
+/// "backward-compute of unit 3, micro-batch 0", "unit-reduce 3".
+std::string sharded_op_name(OpKind kind, std::int32_t chunk, std::uint32_t seq);
+
+/// The stream of an op on its rank. Collectives of different kinds are on different streams, unless the file says
+/// which.
+std::uint32_t stream_of(const JobOp& op);
+
+/// Lays out the ops of a sharded job. Throws InputError, naming file and op, unless all ranks ran the same ops in all
+/// steps, in the same groups, and nothing waits for itself.
+MeasuredSteps lay_out_sharded(MeasuredJob job);
 
 }  // namespace allreplay

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "sim/studies/calibration/fit.hpp"
-#include "sim/studies/diagnosis/sharded_replay.hpp"
 
 namespace allreplay {
 

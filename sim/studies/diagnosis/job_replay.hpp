@@ -68,4 +68,17 @@ std::vector<std::uint32_t> last_ops(const JobGraph& graph);
 /// Returns the ops of each replica, in the same order for all.
 std::vector<std::vector<std::uint32_t>> ops_by_replica(const JobGraph& graph);
 
+// Replays a measured sharded job. Each rank keeps its gaps: the delay of each op after what it waits for. Steps that
+// follow each other are replayed one after the other, so that a rank may be late from one step to the next.
+
+/// The functions above call these for sharded jobs.
+JobDurations sharded_durations(const MeasuredSteps& job);
+std::vector<std::vector<double>> sharded_times(const MeasuredSteps& job, const JobDurations& durations,
+                                               std::span<const Question> questions,
+                                               const std::function<void()>& advance);
+ReplayedStep replay_sharded_step(const MeasuredSteps& job, std::size_t step,
+                                 const std::function<double(std::uint32_t)>& duration);
+std::vector<std::uint32_t> sharded_critical_path(const MeasuredSteps& job, std::size_t step,
+                                                 const ReplayedStep& replayed);
+
 }  // namespace allreplay

@@ -1,5 +1,3 @@
-#include "sim/studies/diagnosis/sharded_order.hpp"
-
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -11,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/studies/diagnosis/job_graph.hpp"
 #include "sim/studies/diagnosis/job_replay.hpp"
 
 namespace allreplay {

@@ -1,5 +1,3 @@
-#include "sim/studies/diagnosis/sharded_replay.hpp"
-
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -7,6 +5,7 @@
 #include <tuple>
 
 #include "sim/studies/calibration/fit.hpp"
+#include "sim/studies/diagnosis/job_replay.hpp"
 
 namespace allreplay {
 

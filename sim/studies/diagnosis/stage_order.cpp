@@ -1,10 +1,10 @@
-#include "sim/studies/diagnosis/stage_order.hpp"
-
 #include <algorithm>
 #include <initializer_list>
 #include <map>
 #include <numeric>
 #include <tuple>
+
+#include "sim/studies/diagnosis/job_graph.hpp"
 
 namespace allreplay {
 

@@ -1,8 +1,8 @@
-#include "sim/studies/diagnosis/suspects.hpp"
-
 #include <algorithm>
 #include <numeric>
 #include <optional>
+
+#include "sim/studies/diagnosis/diagnosis.hpp"
 
 namespace allreplay {
 

@@ -6,10 +6,11 @@
 #include <fmt/format.h>
 
 #include "sim/base/core/file.hpp"
+#include "sim/base/core/json_value.hpp"
 #include "sim/base/core/named.hpp"
 #include "sim/base/core/text.hpp"
 #include "sim/inputs/estimate/estimate.hpp"
-#include "sim/inputs/workload/model_file.hpp"
+#include "sim/inputs/workload/profile_file.hpp"
 #include "sim/plans/collective/network_change.hpp"
 #include "sim/replay/training/collective_choice.hpp"
 
@@ -54,8 +55,14 @@ void latency(Scenario& scenario, const ChangeText& change, const ProfileFile& /*
   change_latency(scenario.cluster.network, level, time_of(change), runs_nccl(scenario), change.place);
 }
 
-void rails(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
-  change_rails(scenario.cluster.network, parse_integer(change.value, 1, most_workers, change.place), change.place);
+template <void (*change_to)(Network&, std::int64_t, const SourceLocation&)>
+void to_count(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
+  change_to(scenario.cluster.network, parse_integer(change.value, 1, most_workers, change.place), change.place);
+}
+
+template <void (*change_to)(Network&, std::string_view, const SourceLocation&)>
+void to_text(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
+  change_to(scenario.cluster.network, change.value, change.place);
 }
 
 void oversubscription(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
@@ -64,22 +71,6 @@ void oversubscription(Scenario& scenario, const ChangeText& change, const Profil
     throw InputError(change.place, fmt::format("'{}' is not a valid oversubscription", change.value),
                      "a ratio of at least 1, such as 2");
   change_oversubscription(scenario.cluster.network, ratio, change.place);
-}
-
-void node(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
-  change_node(scenario.cluster.network, parse_integer(change.value, 1, most_workers, change.place), change.place);
-}
-
-void placement(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
-  change_placement(scenario.cluster.network, change.value, change.place);
-}
-
-void routing(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
-  change_routing(scenario.cluster.network, change.value, change.place);
-}
-
-void protocol(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
-  change_protocol(scenario.cluster.network, change.value, change.place);
 }
 
 // Scales layer times and activations in proportion; the update does not depend on samples.
@@ -271,16 +262,16 @@ constexpr ChangeRow rows[] = {
      "TIME|xN"},
     {"inner-bandwidth", "the same inside nodes", Changed::Network, bandwidth<Level::Inside>, "RATE|xN"},
     {"inner-latency", "the same inside nodes", Changed::Network, latency<Level::Inside>, "TIME|xN"},
-    {"rails", "network ports of a node", Changed::Network, rails},
+    {"rails", "network ports of a node", Changed::Network, to_count<change_rails>},
     {"oversubscription", "of a topology: bandwidth of hosts over that of the links above them; 1: none",
      Changed::Network, oversubscription},
-    {"node", "workers of a node", Changed::Network, node},
-    {"placement", "placement of ranks on a topology: packed, spread, or HOST,HOST,...", Changed::Network, placement,
-     "packed|spread|HOST,..."},
+    {"node", "workers of a node", Changed::Network, to_count<change_node>},
+    {"placement", "placement of ranks on a topology: packed, spread, or HOST,HOST,...", Changed::Network,
+     to_text<change_placement>, "packed|spread|HOST,..."},
     {"routing", "routes of messages on a topology: d-mod-k, adaptive or ecmp[:flows=N,seed=N]", Changed::Network,
-     routing, "WAY[:flows=N,seed=N]", [] { return names_of(routings); }},
+     to_text<change_routing>, "WAY[:flows=N,seed=N]", [] { return names_of(routings); }},
     {"protocol", "the only protocol that NCCL may choose, as its NCCL_PROTO: ll, ll128 or simple", Changed::Network,
-     protocol, "PROTOCOL", [] { return names_of(nccl_protocols); }},
+     to_text<change_protocol>, "PROTOCOL", [] { return names_of(nccl_protocols); }},
     {"interference", "how many times as long computation takes during communication; 1: no longer", Changed::Network,
      interference, "N"},
     {"batch", "samples per worker: layer times and memory are scaled in proportion", Changed::Profile, batch},
@@ -305,13 +296,60 @@ void apply_changes(Scenario& scenario, std::span<const ChangeText> changes, Chan
     for (const ChangeText& change : changes) {
       if (row.changed != what || change.name != row.name) continue;
       row.apply(scenario, change, file);
-      if (row.apply == routing) continue;  // rows and headings have the routing separately
+      if (row.apply == &to_text<change_routing>) continue;  // rows and headings have the routing separately
       applied += fmt::format("{}{} {}", applied.empty() ? "" : ", ", change.name, first_items(change.value));
     }
   if (applied.empty()) return;
   std::string& name = what == Changed::Profile ? scenario.profile.own().name : scenario.cluster.name;
   name += fmt::format(" ({})", applied);
   if (what == Changed::Network) scenario.cluster.network.place.path += fmt::format(" (with {})", applied);
+}
+
+namespace {
+
+constexpr std::string_view changes_key = "changes";
+
+void add_changes(ChangeSet& set, const std::string& name, const Json& value) {
+  const std::vector<Json> values = value.is_array() ? value.items() : std::vector{value};
+  for (const Json& one : values) set.push_back({name, one.is_number() ? one.dump() : one.text(), one.place()});
+}
+
+JsonValue json_of(const ChangeSet& set) {
+  JsonValue json = JsonValue::object();
+  for (const ChangeText& one : set) {
+    JsonValue& value = json[one.name];
+    if (std::count_if(set.begin(), set.end(), [&](const ChangeText& other) { return other.name == one.name; }) > 1)
+      value.push_back(one.value);
+    else
+      value = one.value;
+  }
+  return json;
+}
+
+}  // namespace
+
+std::vector<ChangeSet> saved_changes(const Json& cluster) {
+  std::vector<ChangeSet> sets;
+  const auto list = cluster.find(changes_key);
+  if (!list) return sets;
+  std::vector<std::string_view> names;
+  for (const ChangeRow& row : change_rows())
+    if (row.changed != Changed::Profile) names.push_back(row.name);
+  for (const Json& item : list->items()) {
+    item.allow_only(names);
+    ChangeSet& set = sets.emplace_back();
+    for (const auto& [name, value] : item.members()) add_changes(set, name, value);
+  }
+  return sets;
+}
+
+std::string with_flags(const Json& cluster, const ClusterFlags& flags) {
+  JsonValue file = JsonValue::parse(cluster.dump());
+  if (flags.workers) file["workers"] = *flags.workers;
+  if (!flags.collective.empty()) file["network"]["collective"] = flags.collective;
+  if (!flags.fidelity.empty()) file["network"]["fidelity"] = flags.fidelity;
+  if (!flags.changes.empty()) file[changes_key].push_back(json_of(flags.changes));
+  return json_text(file, 2) + "\n";
 }
 
 }  // namespace allreplay

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "sim/base/core/json.hpp"
 #include "sim/replay/training/simulate.hpp"
 
 namespace allreplay {
@@ -42,5 +45,22 @@ std::span<const ChangeRow> change_rows();
 /// Applies the changes of `what`; several of one kind are applied in turn. The changed profile or cluster has the
 /// change in its name, a profile also in its origin and source. Throws InputError.
 void apply_changes(Scenario& scenario, std::span<const ChangeText> changes, Changed what, const ProfileFile& file = {});
+
+/// Flags that were given together.
+using ChangeSet = std::vector<ChangeText>;
+
+/// Returns the changes that a cluster file states, to be applied set by set. Throws InputError.
+std::vector<ChangeSet> saved_changes(const Json& cluster);
+
+/// The flags of a command line that a cluster file can hold.
+struct ClusterFlags {
+  std::optional<std::int64_t> workers;
+  std::string collective, fidelity;  ///< "": as in the file
+  ChangeSet changes;                 ///< of the network and of stragglers
+};
+
+/// Returns the text of the cluster file with these flags in it. The flags are saved as they are, since some, such as
+/// --latency, also depend on the command that uses the cluster.
+std::string with_flags(const Json& cluster, const ClusterFlags& flags);
 
 }  // namespace allreplay

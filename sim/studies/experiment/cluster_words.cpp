@@ -101,7 +101,7 @@ std::string cluster_file_of(std::span<const ChangeText> given) {
     name += fmt::format(" (rails {})", rails);
   }
   const JsonValue file{{"name", name}, {"workers", nodes * gpus}, {"network", network}};
-  return file.dump(2) + "\n";
+  return json_text(file, 2) + "\n";
 }
 
 std::int64_t nodes_for(std::int64_t workers, std::int64_t gpus) { return (workers + gpus - 1) / gpus; }

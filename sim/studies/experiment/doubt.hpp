@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "sim/studies/experiment/ranking.hpp"
+#include "sim/studies/results/outcome.hpp"
 
 namespace allreplay {
 

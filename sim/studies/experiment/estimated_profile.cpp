@@ -8,7 +8,7 @@
 
 #include "sim/base/core/file.hpp"
 #include "sim/base/core/named.hpp"
-#include "sim/inputs/workload/model_file.hpp"
+#include "sim/inputs/workload/profile_file.hpp"
 
 namespace allreplay {
 
@@ -53,12 +53,13 @@ EstimateWords estimate_words(const Request& request, const ParallelOptions& para
   words.split = {
       .tp = parallel.tp, .cp = parallel.cp, .sequence_parallel = request.sequence_parallel, .ep = parallel.ep};
   if (!request.profile.empty())
-    throw InputError(request.place_of_profile, "cannot be combined with --model",
+    throw InputError(request.profile.place, "cannot be combined with --model",
                      "one of them: with --model profiles are estimated");
   if (words.device.empty())
     throw InputError(flag("--device"), "is required with --model", "a name from `allreplay list devices`");
-  if (request.forward_ratio)
-    throw InputError(request.place_of_ratio, "cannot be combined with --model", "--profile, whose times it changes");
+  if (request.forward_ratio.value)
+    throw InputError(request.forward_ratio.place, "cannot be combined with --model",
+                     "--profile, whose times it changes");
   for (const ChangeText& change : request.changes) {
     if (change.name == "batch") words.batch = batch_after(words.batch, change);
     if (change.name == "precision") words.precision = change.value;

@@ -1,5 +1,3 @@
-#include "sim/studies/experiment/framework_words.hpp"
-
 #include <map>
 #include <vector>
 
@@ -9,6 +7,7 @@
 #include "sim/base/core/named.hpp"
 #include "sim/plans/schedule/gradients.hpp"
 #include "sim/plans/schedule/offer.hpp"
+#include "sim/studies/experiment/layouts.hpp"
 
 namespace allreplay {
 
@@ -91,7 +90,8 @@ std::optional<std::string_view> reduction_type(std::string_view strategy, std::s
   return std::nullopt;
 }
 
-FrameworkWords framework_words(const LayoutSearch& search, const ModelLayout& layout, const Scenario& scenario) {
+std::pair<std::string, std::string> framework_words(const LayoutSearch& search, const ModelLayout& layout,
+                                                    const Scenario& scenario) {
   if (layout.strategy == "megatron")
     return {
         "Megatron-LM",

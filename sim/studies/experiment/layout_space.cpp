@@ -1,5 +1,3 @@
-#include "sim/studies/experiment/layout_space.hpp"
-
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -7,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/core/text.hpp"
+#include "sim/studies/experiment/layouts.hpp"
 
 namespace allreplay {
 

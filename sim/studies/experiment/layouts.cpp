@@ -15,8 +15,6 @@
 #include "sim/replay/training/memory.hpp"
 #include "sim/studies/experiment/doubt.hpp"
 #include "sim/studies/experiment/estimated_profile.hpp"
-#include "sim/studies/experiment/framework_words.hpp"
-#include "sim/studies/experiment/layout_space.hpp"
 #include "sim/studies/experiment/side_by_side.hpp"
 
 namespace allreplay {
@@ -297,9 +295,7 @@ class Search {
   void take(const ModelLayout& layout, Outcome outcome) {
     LayoutTrial trial{.layout = layout, .outcome = std::move(outcome), .estimate = estimate_words(layout)};
     trial.run = run_flags(request_of(layout));
-    const auto [framework, settings] = framework_words(search_, layout, trial.outcome.scenario);
-    trial.framework = framework;
-    trial.settings = settings;
+    std::tie(trial.framework, trial.settings) = framework_words(search_, layout, trial.outcome.scenario);
     trials_.push_back(std::move(trial));
   }
 

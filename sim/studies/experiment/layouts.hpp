@@ -6,12 +6,13 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/inputs/estimate/estimate.hpp"
 #include "sim/inputs/estimate/transformer.hpp"
-#include "sim/studies/experiment/ranking.hpp"
 #include "sim/studies/experiment/request.hpp"
+#include "sim/studies/results/outcome.hpp"
 
 namespace allreplay {
 
@@ -76,5 +77,30 @@ std::optional<LayoutRemedy> remedy_of(Library& library, const LayoutSearch& sear
 
 /// Forecasts all layouts, and simulates the best of them within the budget. Throws InputError if none is possible.
 LayoutAdvice search_layouts(Library& library, const LayoutSearch& search);
+
+/// The default type in which the strategy's framework reduces gradients; none if it is the type of the parameters.
+std::optional<std::string_view> reduction_type(std::string_view strategy, std::string_view precision);
+
+/// Returns a framework and its settings of the layout, which `scenario` is; both "" if no framework can run it.
+std::pair<std::string, std::string> framework_words(const LayoutSearch& search, const ModelLayout& layout,
+                                                    const Scenario& scenario);
+
+/// Why a layout is not possible. Checks are ordered from model to samples; failing a later one counts as nearer.
+struct Obstacle {
+  int check = 0;
+  std::string flag, why;
+};
+
+struct Layouts {
+  std::vector<ModelLayout> all;
+  std::optional<Obstacle> nearest;   ///< the nearest impossible layout; none: no schedule matches
+  std::vector<std::string> skipped;  ///< "pp 64: …": degrees that are in no layout, and why
+};
+
+/// Returns all layouts of the search. `node`: workers per node, the largest tensor-parallel group.
+Layouts layouts_of(const LayoutSearch& search, std::int64_t node);
+
+/// True if layers are cut as by Megatron-LM and torchtitan: equally many blocks in all chunks except the two ends.
+bool is_cut_by_a_framework(std::string_view strategy);
 
 }  // namespace allreplay

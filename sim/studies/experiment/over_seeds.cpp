@@ -17,6 +17,8 @@ namespace allreplay {
 std::vector<std::uint64_t> parse_seeds(std::string_view text, const SourceLocation& place) {
   constexpr std::size_t most = 10'000;
   const auto seed_in = [&](std::string_view one) {
+    if (one.empty() || one.find_first_not_of("0123456789") != std::string_view::npos)
+      throw InputError(place, fmt::format("'{}' is no seed", one), "whole numbers and ranges: 1:20, or 3,5,10:12");
     return parse_integer(one, 0, std::numeric_limits<std::int64_t>::max() - 1, place);
   };
   std::vector<std::uint64_t> seeds;
@@ -129,37 +131,6 @@ CollectivePricing price_over_seeds(const Scenario& scenario, const std::vector<B
     row.time_s = mean;
   }
   return all;
-}
-
-const std::vector<std::string_view>& statistics_keys() {
-  static const std::vector<std::string_view> keys{"seeds", "sd_s",  "ci95_s", "least_s", "p25_s",
-                                                  "p50_s", "p75_s", "p95_s",  "most_s"};
-  return keys;
-}
-
-void append_statistics(Row& row, const std::vector<double>& by_seed) {
-  if (by_seed.empty()) return;
-  const Summary all = summary_of(by_seed);
-  const auto known = [](const std::optional<double>& value) { return value ? Cell(*value) : Cell(); };
-  const Cell cells[] = {static_cast<std::int64_t>(all.count),
-                        known(all.deviation),
-                        known(all.confidence),
-                        all.least,
-                        all.p25,
-                        all.median,
-                        all.p75,
-                        all.p95,
-                        all.most};
-  for (std::size_t i = 0; i < std::size(cells); ++i) row.emplace_back(statistics_keys()[i], cells[i]);
-}
-
-void append_sigmas(Row& row, const Stragglers& stragglers) {
-  row.emplace_back("jitter", stragglers.jitter ? stragglers.jitter->sigma : 0);
-  row.emplace_back("spread", stragglers.spread ? stragglers.spread->sigma : 0);
-}
-
-bool is_added_to_rows(std::string_view key) {
-  return key == "jitter" || key == "spread" || std::ranges::find(statistics_keys(), key) != statistics_keys().end();
 }
 
 std::optional<Summary> paired_difference(const std::vector<double>& by_seed, const std::vector<double>& other) {

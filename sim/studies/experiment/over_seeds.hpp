@@ -9,7 +9,6 @@
 #include "sim/base/core/statistics.hpp"
 #include "sim/replay/training/collective_pricing.hpp"
 #include "sim/replay/training/simulate.hpp"
-#include "sim/studies/results/row.hpp"
 
 namespace allreplay {
 
@@ -37,18 +36,6 @@ class MeanOverSeeds {
 
 /// price_collective() with each of the scenario's seeds.
 CollectivePricing price_over_seeds(const Scenario& scenario, const std::vector<Bytes>& sizes);
-
-/// The columns that append_statistics() adds.
-const std::vector<std::string_view>& statistics_keys();
-
-/// Appends `jitter` and `spread`, the sigmas.
-void append_sigmas(Row& row, const Stragglers& stragglers);
-
-/// True for a column that one of these adds.
-bool is_added_to_rows(std::string_view key);
-
-/// Appends `seeds` and the statistics of a quantity over them, unless `by_seed` is empty.
-void append_statistics(Row& row, const std::vector<double>& by_seed);
 
 /// Statistics of the differences between two results at the same seeds; nothing unless both have the same number of
 /// seeds, at least two.

@@ -13,13 +13,21 @@
 #include "sim/plans/schedule/pytorch_buckets.hpp"
 #include "sim/replay/training/memory.hpp"
 #include "sim/studies/experiment/doubt.hpp"
-#include "sim/studies/experiment/ranking.hpp"
-#include "sim/studies/experiment/sweep_rows.hpp"
+#include "sim/studies/experiment/sweep_file.hpp"
 #include "sim/studies/experiment/tuning.hpp"
 #include "sim/studies/experiment/wire_format.hpp"
+#include "sim/studies/results/outcome.hpp"
 #include "sim/studies/search/plan_of.hpp"
 
 namespace allreplay {
+
+// For messages between processes; an advice's outcome is packed separately.
+void members(Of<Trial> auto& trial, auto& pass) {
+  pass.all(trial.iteration_s, trial.memory_bytes, trial.fits, trial.collectives, trial.values);
+}
+void members(Of<Advice> auto& advice, auto& pass) {
+  pass.all(advice.given_s, advice.why, advice.settings, advice.schedule, advice.trials);
+}
 
 namespace {
 
@@ -135,50 +143,14 @@ std::pair<Advice, std::vector<std::string>> advise_and_values(const Scenario& gi
   return {std::move(advice), std::move(values)};
 }
 
-void add_texts(Packer& packer, const std::vector<std::string>& texts) {
-  packer.add(texts.size());
-  for (const std::string& text : texts) packer.add_text(text);
-}
-
-std::vector<std::string> take_texts(Unpacker& unpacker) {
-  std::vector<std::string> texts(unpacker.take<std::size_t>());
-  for (std::string& text : texts) text = unpacker.take_text();
-  return texts;
-}
-
-std::string packed(const std::pair<Advice, std::vector<std::string>>& advised) {
-  const auto& [advice, values] = advised;
-  Packer packer;
-  add_texts(packer, values);
-  pack(packer, advice.tuned);
-  packer.add(advice.given_s)
-      .add(advice.why)
-      .add_text(advice.settings)
-      .add_text(advice.schedule)
-      .add(advice.trials.size());
-  for (const Trial& trial : advice.trials) {
-    add_texts(packer, trial.values);
-    packer.add<TrialResult>(trial);
-  }
-  return packer.bytes();
-}
-
-Advice unpacked(const Scenario& given, const std::string& bytes) {
+Advice unpacked(const Scenario& given, Unpacker& unpacker) {
   const Scenario scenario = as_printed(given);
-  Unpacker unpacker(bytes);
-  const std::vector<std::string> values = take_texts(unpacker);
+  std::vector<std::string> values;
+  unpacker.all(values);
   const std::vector<Range> ranges = values.empty() ? std::vector<Range>() : default_ranges(scenario);
   Advice advice{.given = given.options};
   advice.tuned = unpack(unpacker, with_options(scenario, ranges, values));
-  advice.given_s = unpacker.take<double>();
-  advice.why = unpacker.take<Reasons>();
-  advice.settings = unpacker.take_text();
-  advice.schedule = unpacker.take_text();
-  advice.trials.resize(unpacker.take<std::size_t>());
-  for (Trial& trial : advice.trials) {
-    trial.values = take_texts(unpacker);
-    static_cast<TrialResult&>(trial) = unpacker.take<TrialResult>();
-  }
+  unpacker.all(advice);
   return advice;
 }
 
@@ -220,13 +192,18 @@ Answered advise(const Scenario& scenario, const RecommendRequest& request) {
 }
 
 std::string packed_advice(const Scenario& scenario, const RecommendRequest& request) {
-  return pack_or_error([&](Packer& packer) { packer.add_text(packed(advise_and_values(scenario, request))); });
+  return pack_or_error([&](Packer& packer) {
+    const auto [advice, values] = advise_and_values(scenario, request);
+    packer.all(values);
+    pack(packer, advice.tuned);
+    packer.all(advice);
+  });
 }
 
 Answered unpacked_advice(const Scenario& scenario, const std::string& bytes) {
   Unpacker unpacker(bytes);
   if (const auto wrong = take_error(unpacker)) return {std::nullopt, *wrong};
-  return {unpacked(scenario, unpacker.take_text()), ""};
+  return {unpacked(scenario, unpacker), ""};
 }
 
 std::vector<Advice> ranked(std::vector<Answered> answers, const std::vector<Scenario>& scenarios,

@@ -17,10 +17,10 @@
 #include "sim/plans/schedule/unknown_name_hints.hpp"
 #include "sim/replay/network/known_networks.hpp"
 #include "sim/replay/training/parallel_setup.hpp"
+#include "sim/studies/experiment/changes.hpp"
 #include "sim/studies/experiment/cluster_words.hpp"
 #include "sim/studies/experiment/estimated_profile.hpp"
 #include "sim/studies/experiment/profile_degrees.hpp"
-#include "sim/studies/experiment/saved_changes.hpp"
 
 namespace allreplay {
 
@@ -52,13 +52,13 @@ std::vector<std::string> run_flags(const Request& request) {
   if (request.sequence_parallel) flags.emplace_back("--sequence-parallel");
   add("--cluster", request.cluster);
   for (const ChangeText& one : request.cluster_words) add("--" + one.name, one.value);
-  if (request.workers) add("--workers", std::to_string(*request.workers));
+  if (request.workers.value) add("--workers", std::to_string(*request.workers.value));
   add("--strategy", request.strategy);
   add("--plan", request.plan);
   add("--collective", request.collective);
   add("--fidelity", request.fidelity);
   add("--codec", request.codec);
-  if (request.forward_ratio) add("--forward-ratio", fmt::format("{}", *request.forward_ratio));
+  if (request.forward_ratio.value) add("--forward-ratio", fmt::format("{}", *request.forward_ratio.value));
   if (!request.reuse) flags.emplace_back("--no-reuse");
   for (const OptionText& one : request.options) add("--option", one.name + "=" + one.value);
   for (const ChangeText& one : request.changes) add("--" + one.name, one.value);
@@ -104,13 +104,13 @@ const Value& Library::known(Shelf<Key, Value> Shelves::*shelf, const Key& key, c
 }
 
 const Shared<Profile>& Library::read(const Request& request) {
-  if (request.forward_ratio && !(*request.forward_ratio >= 0 && *request.forward_ratio <= 1000))
-    throw InputError(request.place_of_ratio,
-                     fmt::format("{} is not a ratio of forward to backward time", *request.forward_ratio),
+  const std::optional<double>& ratio = request.forward_ratio;
+  if (ratio && !(*ratio >= 0 && *ratio <= 1000))
+    throw InputError(request.forward_ratio.place, fmt::format("{} is not a ratio of forward to backward time", *ratio),
                      "0 to 1000, such as 0.5");
-  return known(&Shelves::profiles, std::pair(request.profile, request.forward_ratio), [&](const Files& files) {
-    Profile read = read_profile(files, request.profile, request.forward_ratio);
-    require_name(read.name, {request.profile, ""});
+  return known(&Shelves::profiles, std::pair(request.profile.value, ratio), [&](const Files& files) {
+    Profile read = read_profile(files, request.profile, ratio);
+    require_name(read.name, {request.profile.value, ""});
     return Shared<Profile>(std::move(read));
   });
 }
@@ -207,12 +207,13 @@ std::string slug(std::string_view text) {
 
 // Returns the named file; for a method, the file with its times on the profile's device, else one of any device.
 std::string Library::codec_file(const Request& request, const std::string& device) const {
-  const auto on_device = inputs_.files.locate_data(codec_folder, fmt::format("{}_{}", request.codec, slug(device)));
+  const auto on_device =
+      inputs_.files.locate_data(codec_folder, fmt::format("{}_{}", request.codec.value, slug(device)));
   const auto anywhere = on_device ? on_device : inputs_.files.locate_data(codec_folder, request.codec);
-  if (!anywhere) hint_at_absent_name(request.codec, request.place_of_codec);
+  if (!anywhere) hint_at_absent_name(request.codec.value, request.codec.place);
   if (!anywhere)
-    throw InputError(request.place_of_codec, fmt::format("no codec '{}'", request.codec),
-                     suggest(request.codec, inputs_.files.list_data(codec_folder)));
+    throw InputError(request.codec.place, fmt::format("no codec '{}'", request.codec.value),
+                     suggest(request.codec.value, inputs_.files.list_data(codec_folder)));
   return *anywhere;
 }
 
@@ -231,27 +232,29 @@ const std::optional<Device>& Library::device(const Profile& profile) {
 }
 
 std::uint64_t Library::digest_of(const Request& request) const {
-  const auto key = std::pair(request.profile, request.forward_ratio);
+  const auto key = std::pair(request.profile.value, request.forward_ratio.value);
   const auto& profile = *shelves_.profiles.at(key);
   // Includes names, since files with the same contents give rows with different names.
   std::uint64_t state = digest(profile.value->name, digest(profile.digest, program_digest()));
   state = digest(shelves_.devices.at(profile.value->device)->digest, state);
-  state = digest(request.forward_ratio ? fmt::format("{}", *request.forward_ratio) : "", state);
+  state = digest(key.second ? fmt::format("{}", *key.second) : "", state);
   if (request.cluster_words.empty()) {
     const auto& cluster = *shelves_.clusters.at(request.cluster);
     state = digest(cluster.value.cluster.name, digest(cluster.digest, state));
   }
   for (const ChangeText& word : request.cluster_words) state = digest(word.value, digest(word.name, state));
-  if (!request.codec.empty() && request.codec != "none")
+  if (!request.codec.empty() && request.codec.value != "none")
     state = digest(shelves_.codecs.at(codec_file(request, profile.value->device))->digest, state);
   const Network& network =
       request.cluster_words.empty() ? shelves_.clusters.at(request.cluster)->value.cluster.network : Network();
   for (const std::string& name : collectives_of(request, network))
     if (names_a_file(name))
       state = digest(
-          shelves_.collectives.at(name == request.collective ? name : collective_beside(request, name))->digest, state);
-  state = digest(request.workers ? fmt::format("{}", *request.workers) : "", state);
-  for (const std::string& word : {request.collective, request.fidelity, request.strategy}) state = digest(word, state);
+          shelves_.collectives.at(name == request.collective.value ? name : collective_beside(request, name))->digest,
+          state);
+  state = digest(request.workers.value ? fmt::format("{}", *request.workers.value) : "", state);
+  for (const Given<std::string>& word : {request.collective, request.fidelity, request.strategy})
+    state = digest(word.value, state);
   for (const OptionText& option : request.options) state = digest(option.value, digest(option.name, state));
   for (const ChangeText& change : request.changes) state = digest(change.value, digest(change.name, state));
   if (!request.plan.empty()) state = digest(inputs_.files.read(request.plan), digest(request.plan_name, state));
@@ -339,13 +342,13 @@ Scenario Library::resolve_network(const Request& request) {
   scenario.cluster = named;
   scenario.networks = networks_;
   scenario.cluster.in_words = !request.cluster_words.empty();
-  scenario.workers = request.workers.value_or(named.workers);
-  if (request.workers) scenario.place_of_workers = request.place_of_workers;
+  scenario.workers = request.workers.value.value_or(named.workers);
+  if (request.workers.value) scenario.place_of_workers = request.workers.place;
   constexpr std::int64_t most_simulated = 1 << 20;  // tuning and what-ifs keep dozens of simulations in memory
   if (scenario.workers < 1 || scenario.workers > most_simulated)
-    throw InputError(request.place_of_workers, fmt::format("{} workers", scenario.workers),
+    throw InputError(request.workers.place, fmt::format("{} workers", scenario.workers),
                      fmt::format("1 to {}", most_simulated));
-  if (!request.cluster_words.empty()) require_room(named, scenario.workers, request.place_of_workers);
+  if (!request.cluster_words.empty()) require_room(named, scenario.workers, request.workers.place);
   for (const auto& [name, value] : named.network.options) scenario.options.set(name, value, named.network.place / name);
   for (const auto& [name, value] : named.parallel) scenario.options.set(name, value, named.place / "parallel" / name);
   for (const OptionText& option : request.options) scenario.options.set(option.name, option.value, option.place);
@@ -362,8 +365,8 @@ Scenario Library::resolve_network(const Request& request) {
   settle_by_nodes(scenario.cluster.network, scenario.workers);
   if (exceeds_nodes(scenario.cluster, scenario.workers)) scenario.cluster.interference->compute = 1;
   scenario.reuse = request.reuse;
-  scenario.place_of_collective = request.place_of_collective;
-  scenario.place_of_fidelity = request.place_of_fidelity;
+  scenario.place_of_collective = request.collective.place;
+  scenario.place_of_fidelity = request.fidelity.place;
   Network& network = scenario.cluster.network;
   if (network.topology) network.topology->place_of_workers = scenario.place_of_workers;
   network.collective = collective_beside(request, network.collective);
@@ -433,14 +436,14 @@ Scenario Library::resolve(const Request& request, Shared<Profile> profile) {
   take_global_batch(scenario);
   set_stragglers(scenario, request);
   if (request.plan.empty()) {
-    scenario.strategy = &find_strategy(request.strategy, request.place_of_strategy, inputs_.strategies.get());
+    scenario.strategy = &find_strategy(request.strategy.value, request.strategy.place, inputs_.strategies.get());
   } else {
     take_plan(scenario, request.plan, read_plan(inputs_.files, request.plan, scenario.profile, scenario.workers),
               request.plan_name);
   }
-  if (request.codec.empty() || request.codec == "none") return scenario;
+  if (request.codec.empty() || request.codec.value == "none") return scenario;
   scenario.codec = codec(request, scenario.profile->device);
-  scenario.place_of_codec = request.place_of_codec;
+  scenario.place_of_codec = request.codec.place;
   auto& decode_at = scenario.options.codec.decode_at;
   if (!decode_at) decode_at = scenario.strategy->decode_at;
   return scenario;

@@ -12,6 +12,7 @@
 
 #include "sim/base/core/error.hpp"
 #include "sim/base/core/file.hpp"
+#include "sim/base/core/given.hpp"
 #include "sim/inputs/estimate/device.hpp"
 #include "sim/replay/training/simulate.hpp"
 #include "sim/studies/experiment/changes.hpp"
@@ -26,28 +27,24 @@ struct OptionText {
 };
 
 struct Request {
-  std::string profile;  ///< a path, or a name in traces/
-  std::string model;    ///< instead of a profile: a model whose profile is estimated (estimated_profile.hpp); "": none
+  Given<std::string> profile;  ///< a path, or a name in traces/
+  std::string model;  ///< instead of a profile: a model whose profile is estimated (estimated_profile.hpp); "": none
   std::string device, tokens;      ///< with a model: its device, and the tokens of a sample ("": the model's positions)
   bool sequence_parallel = false;  ///< with a model: tensor groups split tokens between products
-  std::optional<double> forward_ratio;
+  Given<std::optional<double>> forward_ratio;
   std::string cluster;                    ///< a path, or a name in topologies/; "": `cluster_words`
   std::vector<ChangeText> cluster_words;  ///< the cluster in words (cluster_words.hpp)
-  std::optional<std::int64_t> workers;
-  std::string collective;  ///< "": that of the cluster
-  std::string fidelity;    ///< "": that of the cluster
-  std::string codec;       ///< a method, a file, or a name in models/codecs/; "" or "none": no compression
-  std::string strategy;
-  std::string plan;       ///< a file, instead of a strategy; "": none
-  std::string plan_name;  ///< the plan's name in the options of results, which distinguishes it; "": it is not there
+  Given<std::optional<std::int64_t>> workers;
+  Given<std::string> collective;  ///< "": that of the cluster
+  Given<std::string> fidelity;    ///< "": that of the cluster
+  Given<std::string> codec;       ///< a method, a file, or a name in models/codecs/; "" or "none": no compression
+  Given<std::string> strategy;
+  Given<std::string> plan;  ///< a file, instead of a strategy; "": none
+  std::string plan_name;    ///< the plan's name in the options of results, which distinguishes it; "": it is not there
   std::vector<OptionText> options;
   std::vector<std::uint64_t> seeds;  ///< to simulate it with; empty: those of the cluster
   std::vector<ChangeText> changes;   ///< applied to the cluster and the profile
   bool reuse = true;                 ///< reuses prices of collectives without contention (detailed fidelities)
-
-  // The places of the names above, for messages.
-  SourceLocation place_of_profile, place_of_ratio, place_of_workers, place_of_strategy, place_of_collective,
-      place_of_fidelity, place_of_codec, place_of_plan;
 };
 
 /// Replaces the value of an option; removes the option if `value` is empty.

@@ -7,7 +7,7 @@
 #include <oneapi/tbb/parallel_pipeline.h>
 
 #include "sim/studies/experiment/progress.hpp"
-#include "sim/studies/experiment/sweep_rows.hpp"
+#include "sim/studies/experiment/sweep_file.hpp"
 #include "sim/studies/experiment/wire_format.hpp"
 
 namespace allreplay {

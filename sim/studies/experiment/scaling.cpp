@@ -73,7 +73,9 @@ ScalingReference fewest_workers_reference(const Outcome& winner) {
 }  // namespace
 
 double ScalingReference::relative(const Outcome& outcome) const {
-  if (outcome.result.plan.sharding.accumulate == micro_batches) return outcome.result.metrics.efficiency / efficiency;
+  const bool is_relative_to_one = gpu_seconds == 0;  // nothing fits
+  if (is_relative_to_one || outcome.result.plan.sharding.accumulate == micro_batches)
+    return outcome.result.metrics.efficiency / efficiency;
   return gpu_seconds / seconds_of_equal_work(outcome);
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/studies/experiment/ranking.hpp"
+#include "sim/studies/experiment/run.hpp"
 
 namespace allreplay {
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 
 #include "sim/base/farm/batch.hpp"
 
@@ -36,6 +37,31 @@ std::vector<Attempt> run_side_by_side(const std::vector<Scenario>& scenarios, co
 std::size_t steps_of(const Scenario& scenario) {
   const std::size_t seeds = std::max<std::size_t>(1, scenario.seeds.size());
   return scenario.stragglers.jitter ? static_cast<std::size_t>(scenario.options.iterations) * seeds : 1;
+}
+
+RequestChange option_change(const std::string& name, const std::string& value) {
+  return [=](Request& request) { set_option(request, name, value); };
+}
+
+RequestChange flag_change(const std::string& name, const std::string& value) {
+  return [=](Request& request) { request.changes.push_back({name, value, {"command line", "--" + name}}); };
+}
+
+std::vector<Attempt> attempt_requests(
+    Library& library, std::span<const Request> requests,
+    const std::function<std::vector<Attempt>(const std::vector<Scenario>&, const std::vector<std::size_t>&)>& run) {
+  std::vector<Attempt> attempts(requests.size());
+  std::vector<Scenario> scenarios;
+  std::vector<std::size_t> possible;  // index of each scenario's request
+  for (std::size_t i = 0; i < requests.size(); ++i) try {
+      scenarios.push_back(library.resolve(requests[i]));
+      possible.push_back(i);
+    } catch (const InputError& error) {
+      attempts[i].wrong = error;
+    }
+  std::vector<Attempt> made = run(scenarios, possible);
+  for (std::size_t i = 0; i < made.size(); ++i) attempts[possible[i]] = std::move(made[i]);
+  return attempts;
 }
 
 }  // namespace allreplay

@@ -1,11 +1,15 @@
-// Simulates several scenarios in parallel.
+// Simulates several scenarios, or changed requests, in parallel.
 #pragma once
 
 #include <functional>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "sim/base/core/error.hpp"
+#include "sim/base/farm/batch.hpp"
+#include "sim/studies/experiment/request.hpp"
 #include "sim/studies/experiment/run.hpp"
 
 namespace allreplay {
@@ -27,5 +31,19 @@ std::vector<Attempt> run_side_by_side(const std::vector<Scenario>& scenarios, co
 
 /// The number of steps for progress: iterations with jitter, else one.
 std::size_t steps_of(const Scenario& scenario);
+
+using RequestChange = std::function<void(Request&)>;
+
+/// Sets an option.
+RequestChange option_change(const std::string& name, const std::string& value);
+
+/// Adds one of change_rows(), such as "bandwidth" "x2".
+RequestChange flag_change(const std::string& name, const std::string& value);
+
+/// Calls `run` with the scenarios of all requests that can be resolved. Returns the attempts in the order of the
+/// requests: those of `run`, which keeps the order of its scenarios, and errors for the others.
+std::vector<Attempt> attempt_requests(
+    Library& library, std::span<const Request> requests,
+    const std::function<std::vector<Attempt>(const std::vector<Scenario>&, const std::vector<std::size_t>&)>& run);
 
 }  // namespace allreplay

@@ -30,22 +30,16 @@ std::vector<std::optional<Json>> choices(const Json& sweep, std::string_view key
 Requests::Choice profile_choice(const Files& files, const Json& json, const std::string& file) {
   const Json name = json.is_object() ? json.at("profile") : json;
   const std::string path = beside(files, file, name.text());
-  std::optional<double> forward_ratio;
-  SourceLocation place_of_ratio;
+  Given<std::optional<double>> forward_ratio;
   if (json.is_object()) {
     json.allow_only({"profile", "forward_ratio"});
-    if (const auto ratio = json.find("forward_ratio")) {
-      forward_ratio = ratio->number();
-      place_of_ratio = ratio->place();
-    }
+    if (const auto ratio = json.find("forward_ratio")) forward_ratio = {ratio->number(), ratio->place()};
   }
   if (!files.locate_data("traces", path))
     name.fail(fmt::format("no profile '{}'", name.text()), suggest(name.text(), files.list_data("traces")));
-  return [=, place = json.place()](Request& request) {
-    request.profile = path;
-    request.place_of_profile = place;
+  return [=, profile = Given<std::string>(path, json.place())](Request& request) {
+    request.profile = profile;
     request.forward_ratio = forward_ratio;
-    request.place_of_ratio = place_of_ratio;
   };
 }
 
@@ -100,9 +94,8 @@ std::vector<Requests::Branch> strategy_branches(const Inputs& inputs, const Json
     }
   std::vector<Requests::Branch> branches;
   for (const std::string& one : all ? names_of_all_strategies() : std::vector{name.text()}) {
-    branch.choose = [one, place = name.place()](Request& request) {
-      request.strategy = one;
-      request.place_of_strategy = place;
+    branch.choose = [strategy = Given<std::string>(one, name.place())](Request& request) {
+      request.strategy = strategy;
     };
     branches.push_back(branch);
   }
@@ -118,36 +111,29 @@ Requests::Branch plan_branch(const Files& files, const Json& json) {
   require_name(name, json.place());
   if (name.find_first_of(";=") != std::string::npos)
     json.fail(fmt::format("'{}' cannot be among options", name), "a file's name without ; and =");
-  return {[file, name, place = json.place()](Request& request) {
-            request.plan = file;
+  return {[plan = Given<std::string>(file, json.place()), name](Request& request) {
+            request.plan = plan;
             request.plan_name = name;
-            request.place_of_plan = place;
           },
           {}};
 }
 
-// A text of the request, and the member that holds its place.
-using Words = std::string Request::*;
-using PlaceOf = SourceLocation Request::*;
+using Words = Given<std::string> Request::*;
 
-Requests::Choice choice_of(Words words, PlaceOf place_of, std::string text, SourceLocation place) {
-  return [=](Request& request) {
-    request.*words = text;
-    request.*place_of = place;
-  };
+Requests::Choice choice_of(Words words, const Given<std::string>& text) {
+  return [=](Request& request) { request.*words = text; };
 }
 
 // Returns the value `decided` on the command line, if any, else the file's list; paths are relative to `folder_of`.
-std::vector<Requests::Choice> word_choices(const Files& files, Words words, PlaceOf place_of,
-                                           const std::string& decided, const SourceLocation& place,
+std::vector<Requests::Choice> word_choices(const Files& files, Words words, const Given<std::string>& decided,
                                            const std::vector<std::optional<Json>>& list,
                                            const std::string& folder_of = "") {
-  if (!decided.empty()) return {choice_of(words, place_of, decided, place)};
+  if (!decided.empty()) return {choice_of(words, decided)};
   std::vector<Requests::Choice> choices;
   for (const auto& one : list) {
     if (one)
-      choices.push_back(choice_of(
-          words, place_of, folder_of.empty() ? one->text() : beside(files, folder_of, one->text()), one->place()));
+      choices.push_back(
+          choice_of(words, {folder_of.empty() ? one->text() : beside(files, folder_of, one->text()), one->place()}));
     else
       choices.emplace_back(choose_nothing);
   }
@@ -158,9 +144,8 @@ std::vector<Requests::Choice> worker_choices(const std::vector<std::optional<Jso
   std::vector<Requests::Choice> choices;
   for (const auto& one : list) {
     if (one)
-      choices.emplace_back([workers = one->integer(1, most_workers), place = one->place()](Request& request) {
-        request.workers = workers;
-        request.place_of_workers = place;
+      choices.emplace_back([count = one->integer(1, most_workers), place = one->place()](Request& request) {
+        request.workers = {count, place};
       });
     else
       choices.emplace_back(choose_nothing);
@@ -272,12 +257,9 @@ Requests::Product product_of(const Inputs& inputs, const std::optional<Json>& cl
     request.changes = changes;
   }});
   product.lists.push_back(worker_choices(list("workers")));
-  product.lists.push_back(word_choices(files, &Request::collective, &Request::place_of_collective, instead.collective,
-                                       instead.place_of_collective, list("collectives"), file));
-  product.lists.push_back(word_choices(files, &Request::fidelity, &Request::place_of_fidelity, instead.fidelity,
-                                       instead.place_of_fidelity, list("fidelities")));
-  product.lists.push_back(word_choices(files, &Request::codec, &Request::place_of_codec, instead.codec,
-                                       instead.place_of_codec, list("codecs"), file));
+  product.lists.push_back(word_choices(files, &Request::collective, instead.collective, list("collectives"), file));
+  product.lists.push_back(word_choices(files, &Request::fidelity, instead.fidelity, list("fidelities")));
+  product.lists.push_back(word_choices(files, &Request::codec, instead.codec, list("codecs"), file));
   const auto plans = list("plans");
   for (const auto& plan : plans)
     if (plan) product.branches.push_back(plan_branch(files, *plan));

@@ -12,6 +12,7 @@
 #include "sim/base/core/json.hpp"
 #include "sim/base/farm/farm.hpp"
 #include "sim/studies/experiment/requests.hpp"
+#include "sim/studies/results/result_table.hpp"
 #include "sim/studies/results/row.hpp"
 
 namespace allreplay {
@@ -26,10 +27,7 @@ struct Sweep {
 
 /// Values from the command line that replace the file's lists; "" or empty: the file's.
 struct SweepOverrides {
-  std::string collective;
-  std::string fidelity;
-  std::string codec;
-  SourceLocation place_of_collective, place_of_fidelity, place_of_codec;
+  Given<std::string> collective, fidelity, codec;
   bool reuse = true;  ///< see Request::reuse
   std::vector<std::uint64_t> seeds{};
   std::vector<ChangeText> changes{};  ///< to the profile and cluster of every row
@@ -118,5 +116,9 @@ MergedSweep merge_sweep(const SweepQuestions& sweep, const std::vector<std::stri
 
 /// Returns "3 of 40 rows are missing: 4, 17-18"; counts from 1.
 std::string missing_rows(const std::vector<std::size_t>& missing, std::size_t rows);
+
+/// Inserts the columns `nodes`, `gpus_per_node`, `rails` and `bandwidth_GBps` after `cluster`. `table` has a row for
+/// each request, in their order. Throws InputError.
+void add_cluster_columns(ResultTable& table, const Inputs& inputs, const Requests& requests);
 
 }  // namespace allreplay

@@ -163,7 +163,7 @@ std::vector<std::optional<std::string_view>> lines_by_row(const std::string& fil
   const auto columns = parse_csv(rows.header, file).front().fields;
   if (table.empty() || table.front().fields != columns)
     throw InputError({file, "line 1"}, "has other columns than this version writes",
-                     "sweep without --resume, to another file");
+                     "a file of this version: sweep again, to another file");
   if (table.size() - 1 > rows.numbers.size())
     throw InputError({file, ""}, fmt::format("has {} rows, the sweep {}", table.size() - 1, rows.numbers.size()),
                      "the file of this sweep");

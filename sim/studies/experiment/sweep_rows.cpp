@@ -1,5 +1,3 @@
-#include "sim/studies/experiment/sweep_rows.hpp"
-
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -11,6 +9,7 @@
 #include "sim/replay/training/possible.hpp"
 #include "sim/studies/experiment/over_seeds.hpp"
 #include "sim/studies/experiment/run.hpp"
+#include "sim/studies/experiment/sweep_file.hpp"
 
 namespace allreplay {
 
@@ -39,14 +38,14 @@ void NamesOfFiles::add(const Request& request, const Scenario& scenario) {
                            ? "files with different names"
                            : "a \"name\" of its own for each");
   };
-  require_one(profiles_, "profiles", scenario.profile->name, request.profile, request.place_of_profile);
-  if (!request.plan.empty()) require_one(plans_, "plans", request.plan_name, request.plan, request.place_of_plan);
+  require_one(profiles_, "profiles", scenario.profile->name, request.profile, request.profile.place);
+  if (!request.plan.empty()) require_one(plans_, "plans", request.plan_name, request.plan, request.plan.place);
   if (!request.cluster.empty())
     require_one(clusters_, "clusters", scenario.cluster.name, request.cluster, {request.cluster, "/name"});
   const std::string collective = collective_named(scenario);
   const auto file = scenario.collective_files.find(collective);
   if (file == scenario.collective_files.end())
-    require_one(collectives_, "collectives", collective, "the one built in", request.place_of_collective);
+    require_one(collectives_, "collectives", collective, "the one built in", request.collective.place);
   else
     require_one(collectives_, "collectives", file->second->name, collective, {collective, "/name"});
 }

@@ -138,7 +138,7 @@ constexpr const char *bandwidth_flag = "bandwidth", *rails_flag = "rails", *rati
 
 void set_workers(Request& request, const std::string& value) {
   request.workers = parse_integer(value, 1, most_workers, {"command line", "--vary"});
-  if (!request.cluster_words.empty()) make_room(request.cluster_words, *request.workers);
+  if (!request.cluster_words.empty()) make_room(request.cluster_words, *request.workers.value);
 }
 
 constexpr VariedAxis axes[] = {

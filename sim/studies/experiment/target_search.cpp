@@ -5,8 +5,12 @@
 
 #include <fmt/format.h>
 
+#include "sim/inputs/cluster/describe.hpp"
+#include "sim/inputs/cluster/make_topology.hpp"
+#include "sim/plans/collective/network_change.hpp"
 #include "sim/replay/training/memory.hpp"
 #include "sim/replay/training/possible.hpp"
+#include "sim/studies/experiment/request.hpp"
 #include "sim/studies/experiment/side_by_side.hpp"
 #include "sim/studies/experiment/training_cost.hpp"
 #include "sim/studies/experiment/what_if.hpp"
@@ -113,22 +117,17 @@ class TargetFinder {
   // Runs the requests. Those that are impossible have the error instead of an outcome.
   std::vector<TargetStep> run_all(const std::vector<std::string>& names, const std::vector<Request>& requests) {
     std::vector<TargetStep> steps(requests.size());
-    std::vector<Scenario> scenarios;
-    std::vector<std::size_t> possible;
-    for (std::size_t i = 0; i < requests.size(); ++i) try {
-        steps[i].value = names[i];
-        steps[i].flags = run_flags(requests[i]);
-        scenarios.push_back(library_.resolve(requests[i]));
-        possible.push_back(i);
-      } catch (const InputError& error) {
-        note(steps[i], error);
-      }
     std::vector<Attempt> attempts =
-        run_side_by_side(scenarios, {.jobs = search_.jobs, .keep_timelines = false, .advance = {}});
+        attempt_requests(library_, requests, [&](const std::vector<Scenario>& scenarios, const auto&) {
+          return run_side_by_side(scenarios, {.jobs = search_.jobs, .keep_timelines = false, .advance = {}});
+        });
     for (std::size_t i = 0; i < attempts.size(); ++i) {
-      TargetStep& step = steps[possible[i]];
+      TargetStep& step = steps[i];
+      step.value = names[i];
+      step.flags = run_flags(requests[i]);
       if (attempts[i].wrong) {
-        note(step, *attempts[i].wrong);
+        step.wrong = attempts[i].wrong->what();
+        if (!first_) first_ = attempts[i].wrong;
         continue;
       }
       const Outcome& outcome = step.outcome.emplace(std::move(*attempts[i].outcome));
@@ -140,11 +139,6 @@ class TargetFinder {
       step.usd = search_.prices->of(*step.parts);
     }
     return steps;
-  }
-
-  void note(TargetStep& step, const InputError& error) {
-    step.wrong = error.what();
-    if (!first_) first_ = error;
   }
 
   void throw_if_nothing_ran(const std::vector<TargetStep>& steps) const {
@@ -163,6 +157,59 @@ class TargetFinder {
 
 TargetAnswer search_target(Library& library, Request request, const TargetSearch& search) {
   return TargetFinder(library, std::move(request), search).answer();
+}
+
+double FabricPrices::of(const FabricParts& parts) const {
+  const auto price = [](std::int64_t count, double each) { return static_cast<double>(count) * each; };
+  return price(parts.gpus, gpu) + price(parts.hosts, host) + price(parts.switches, switches) + price(parts.ports, port);
+}
+
+FabricPrices read_prices(const Files& files, const std::string& file) {
+  const Json json = Json::read(files, file);
+  json.allow_only({"source", "gpu_usd", "host_usd", "switch_usd", "port_usd", "fabrics"});
+  FabricPrices prices;
+  prices.place = json.place();
+  if (const auto source = json.find("source")) source->text();
+  double sum = 0;
+  for (const auto& [key, price] : {std::pair("gpu_usd", &prices.gpu),
+                                   {"host_usd", &prices.host},
+                                   {"switch_usd", &prices.switches},
+                                   {"port_usd", &prices.port}}) {
+    const auto given = json.find(key);
+    if (!given) continue;
+    *price = given->number();
+    if (!(*price >= 0 && *price <= 1e12))
+      given->fail(fmt::format("{} is not a valid price", given->dump()), "dollars, at least 0");
+    sum += *price;
+  }
+  if (!(sum > 0)) json.fail("prices nothing", "gpu_usd, host_usd, switch_usd or port_usd above 0");
+  if (const auto fabrics = json.find("fabrics")) {
+    for (const Json& one : fabrics->items()) prices.fabrics.push_back(beside(files, file, one.text()));
+    constexpr std::size_t most = 1000;  // each is replayed
+    if (prices.fabrics.size() > most)
+      fabrics->fail(fmt::format("has {} fabrics", prices.fabrics.size()), fmt::format("at most {}", most));
+  }
+  return prices;
+}
+
+FabricParts parts_of(const Cluster& cluster, std::int64_t workers, const FabricPrices& prices) {
+  const Network& network = cluster.network;
+  if (!network.topology) {
+    if (prices.switches > 0)
+      throw InputError(network.place,
+                       fmt::format("the cluster '{}' has no topology, so its switches are unknown", cluster.name),
+                       "a cluster with \"topology\", or no switch_usd");
+    const std::int64_t nodes = nodes_of(network, workers);
+    return {.gpus = workers, .hosts = nodes, .ports = nodes * (network.node ? network.node->rails : 1)};
+  }
+  const auto topology = make_topology(*network.topology, workers);
+  const TopologyFacts facts = describe(*topology, *network.topology);
+  const std::int64_t gpus = facts.hosts * facts.gpus_per_host;
+  const std::int64_t inside = facts.gpus_per_host > 1 ? gpus : 0;  // links of GPUs to their host
+  return {.gpus = gpus,
+          .hosts = facts.hosts,
+          .switches = facts.switches,
+          .ports = 2 * (facts.links + facts.links_down - inside)};
 }
 
 }  // namespace allreplay

@@ -124,11 +124,10 @@ TrainingCost cost_of(const Training& training, const Outcome& outcome, double us
 }
 
 void append_cost(Row& row, const TrainingCost& cost) {
-  const auto optional = [](const std::optional<double>& value) { return value ? Cell(*value) : Cell(); };
   row.push_back({"training_s", cost.seconds});
   row.push_back({"gpu_hours", cost.gpu_hours});
-  row.push_back({"cost_usd", optional(cost.usd)});
-  row.push_back({"energy_kwh", optional(cost.kwh)});
+  row.push_back({"cost_usd", cell_of(cost.usd)});
+  row.push_back({"energy_kwh", cell_of(cost.kwh)});
 }
 
 void append_cost(Row& row, const Training& training, const Outcome& outcome) {

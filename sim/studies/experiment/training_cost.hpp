@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/studies/experiment/ranking.hpp"
+#include "sim/studies/results/outcome.hpp"
 
 namespace allreplay {
 

@@ -117,18 +117,12 @@ class TrialCache {
   std::vector<Known> known_;
 };
 
-std::string packed(const std::vector<std::string>& values) {
-  Packer packer;
-  for (const std::string& value : values) packer.add_text(value);
-  return packer.bytes();
-}
-
 }  // namespace
 
 Farm::Answer answer_trials(Scenario scenario, std::vector<Range> ranges) {
   return [cache = std::make_shared<TrialCache>(scenario, std::move(ranges))](const std::string& work) {
     std::vector<std::string> values;
-    for (Unpacker unpacker(work); !unpacker.done();) values.push_back(unpacker.take_text());
+    Unpacker(work).all(values);
     return Packer().add(cache->of(values)).bytes();
   };
 }
@@ -148,7 +142,7 @@ TuningTrace try_settings(const Scenario& scenario, const TuneRequest& request, i
     batch.run(
         {.count = settings.size(),
          .here = [&](std::size_t i) { found[i] = cache.of(settings[i]); },
-         .asked = [&](std::size_t i) { return FarmJob{packed(settings[i])}; },
+         .asked = [&](std::size_t i) { return FarmJob{Packer().all(settings[i]).bytes()}; },
          .take = [&](std::size_t i, const std::string& answer) { found[i] = Unpacker(answer).take<TrialResult>(); }});
     return found;
   };

@@ -12,8 +12,7 @@
 #include "sim/replay/training/memory.hpp"
 #include "sim/replay/training/parallel_setup.hpp"
 #include "sim/replay/training/sharding.hpp"
-#include "sim/studies/experiment/recommend.hpp"
-#include "sim/studies/experiment/sweep_rows.hpp"
+#include "sim/studies/experiment/sweep_file.hpp"
 #include "sim/studies/experiment/tuning.hpp"
 #include "sim/studies/experiment/what_if_questions.hpp"
 #include "sim/studies/experiment/wire_format.hpp"
@@ -23,8 +22,6 @@ namespace allreplay {
 namespace {
 
 constexpr std::size_t most_combined = 6;  // changes that are combined, in pairs and triples
-
-RecommendRequest advice_wanted(const WhatIfRequest& how) { return {how.budget, how.seed, how.jobs}; }
 
 // The kind of work that another process of a farm does.
 enum class FarmWork : std::uint8_t { Run, Advice };
@@ -36,8 +33,11 @@ FarmJob job_of(FarmWork what, const Request& request, const Scenario& scenario) 
 }
 
 class WhatIfSearch {
+  using Combination = std::vector<const WhatIfQuestion*>;      // changes made together
+  using OptionalRows = std::vector<std::optional<WhatIfRow>>;  // none: not possible
+
  public:
-  WhatIfSearch(Library& library, const WhatIfRequest& how, Farm* farm) : library_(library), how_(how), farm_(farm) {}
+  WhatIfSearch(Library& library, const RecommendRequest& how, Farm* farm) : library_(library), how_(how), farm_(farm) {}
 
   WhatIf answer(Request request) {
     base_ = std::move(request);
@@ -46,9 +46,9 @@ class WhatIfSearch {
     const Outcome& base = result_.base.outcome;
     std::vector<WhatIfQuestion> all = what_if_questions(base);
     append_frameworks(all);
-    std::vector<Request> requests;
-    for (const WhatIfQuestion& one : all) requests.push_back(with({&one}));
-    std::vector<std::optional<WhatIfRow>> rows = run_all(requests, all);
+    std::vector<Combination> single;
+    for (const WhatIfQuestion& one : all) single.push_back({&one});
+    OptionalRows rows = run_all(single, true);
     find_limits(all, rows);
     combine(all, rows);
     for (auto& row : rows)
@@ -163,58 +163,73 @@ class WhatIfSearch {
     const Batch one_at_a_time{1, farm_};  // the trials of one scenario already run in parallel
     one_at_a_time.run(
         {.count = requests.size(),
-         .here = [&](std::size_t i) { answers[i] = advise(scenarios[i], advice_wanted(how_)); },
+         .here = [&](std::size_t i) { answers[i] = advise(scenarios[i], how_); },
          .asked = [&](std::size_t i) { return job_of(FarmWork::Advice, requests[i], scenarios[i]); },
          .take = [&](std::size_t i, const std::string& bytes) { answers[i] = unpacked_advice(scenarios[i], bytes); }});
     return answers;
   }
 
-  Request with(std::initializer_list<const WhatIfQuestion*> questions) const {
+  Request with(const Combination& questions) const {
     Request request = base_;
     for (const WhatIfQuestion* one : questions) one->change(request);
     return request;
   }
 
-  // Runs the requests. Impossible changes give no row and are added to left_out.
-  std::vector<std::optional<WhatIfRow>> run_all(const std::vector<Request>& requests,
-                                                const std::vector<WhatIfQuestion>& questions) {
-    std::vector<std::string> names, wrong(requests.size());
-    for (const WhatIfQuestion& one : questions) names.push_back(one.name);
-    auto rows = run_all(requests, names, wrong);
+  static std::string name_of(const Combination& questions) {
+    std::string name;
+    for (const WhatIfQuestion* one : questions) name += (name.empty() ? "" : " + ") + one->name;
+    return name;
+  }
+
+  // Runs the combinations of changes. Impossible ones give no row, and if `says_why` they are added to left_out.
+  OptionalRows run_all(const std::vector<Combination>& combinations, bool says_why) {
+    std::vector<Request> requests;
+    for (const Combination& one : combinations) requests.push_back(with(one));
+    const auto run_them = [&](const std::vector<Scenario>& scenarios, const std::vector<std::size_t>& which) {
+      std::vector<Attempt> attempts(scenarios.size());
+      const Batch batch{how_.jobs, farm_};
+      batch.run({.count = scenarios.size(),
+                 .here = [&](std::size_t i) { attempts[i] = attempt(scenarios[i]); },
+                 .asked = [&](std::size_t i) { return job_of(FarmWork::Run, requests[which[i]], scenarios[i]); },
+                 .take =
+                     [&](std::size_t i, const std::string& bytes) {
+                       Unpacker unpacker(bytes);
+                       if (const auto wrong = take_error(unpacker))
+                         attempts[i].wrong = InputError(*wrong);
+                       else
+                         attempts[i].outcome = unpack(unpacker, scenarios[i]);
+                     }});
+      return attempts;
+    };
+    std::vector<Attempt> attempts = attempt_requests(library_, requests, run_them);
+    OptionalRows rows(attempts.size());
     for (std::size_t i = 0; i < rows.size(); ++i)
-      if (!rows[i]) result_.left_out.push_back(fmt::format("{}: {}", names[i], wrong[i]));
+      if (attempts[i].outcome)
+        rows[i] = row_from(name_of(combinations[i]), requests[i], std::move(*attempts[i].outcome));
+      else if (says_why)
+        result_.left_out.push_back(fmt::format("{}: {}", name_of(combinations[i]), attempts[i].wrong->what()));
     return rows;
   }
 
-  std::vector<std::optional<WhatIfRow>> run_all(const std::vector<Request>& requests,
-                                                const std::vector<std::string>& names,
-                                                std::vector<std::string>& wrong) const {
-    std::vector<std::optional<WhatIfRow>> rows(requests.size());
-    run_requests(
-        library_, requests, {how_.jobs, farm_},
-        [](const Request& request, const Scenario& scenario) { return job_of(FarmWork::Run, request, scenario); },
-        [&](std::size_t i, Outcome outcome) { rows[i] = row_from(names[i], requests[i], std::move(outcome)); }, wrong);
-    return rows;
+  static Attempt attempt(const Scenario& scenario) try { return {run(scenario), {}}; } catch (const InputError& error) {
+    return {{}, error};
   }
 
   // Finds levels of the network that gain nothing because another one binds, by trying the two together.
-  void find_limits(const std::vector<WhatIfQuestion>& all, const std::vector<std::optional<WhatIfRow>>& rows) {
+  void find_limits(const std::vector<WhatIfQuestion>& all, const OptionalRows& rows) {
     constexpr double nothing = 0.002, something = 0.01;
     std::vector<std::size_t> levels;
     for (std::size_t i = 0; i < all.size(); ++i)
       if (rows[i] && all[i].is_level) levels.push_back(i);
     std::vector<std::pair<std::size_t, std::size_t>> pairs;  // a level that gains nothing, and another level
-    std::vector<Request> requests;
-    std::vector<std::string> names;
+    std::vector<Combination> combinations;
     for (const std::size_t one : levels)
       for (const std::size_t other : levels)
         if (all[one].kind != all[other].kind && rows[one]->gain < nothing) {
           pairs.emplace_back(one, other);
-          requests.push_back(with({&all[one], &all[other]}));
-          names.push_back(all[one].name);
+          combinations.push_back({&all[one], &all[other]});
         }
-    std::vector<std::string> wrong(requests.size());
-    const std::vector<std::optional<WhatIfRow>> both = run_all(requests, names, wrong);
+    const OptionalRows both = run_all(combinations, false);
     for (std::size_t i = 0; i < pairs.size(); ++i) {
       const auto& [one, other] = pairs[i];
       if (both[i] && both[i]->gain > std::max(rows[other]->gain, 0.0) + something)
@@ -225,7 +240,7 @@ class WhatIfSearch {
   }
 
   // Takes the best change of each kind, and combines the best few of these in pairs and triples.
-  void combine(const std::vector<WhatIfQuestion>& all, const std::vector<std::optional<WhatIfRow>>& rows) {
+  void combine(const std::vector<WhatIfQuestion>& all, const OptionalRows& rows) {
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < all.size(); ++i)
       if (rows[i] && rows[i]->gain > 1e-3 && all[i].kind != WhatIfKind::Workers && all[i].kind != WhatIfKind::Best)
@@ -239,26 +254,19 @@ class WhatIfSearch {
     std::vector<const WhatIfQuestion*> few;
     for (const std::size_t i : order)
       if (few.size() < most_combined && taken.insert(all[i].kind).second) few.push_back(&all[i]);
-    std::vector<Request> twos, threes;
-    std::vector<std::string> names_of_twos, names_of_threes;
+    std::vector<Combination> twos, threes;
     for (std::size_t a = 0; a < few.size(); ++a)
       for (std::size_t b = a + 1; b < few.size(); ++b) {
-        twos.push_back(with({few[a], few[b]}));
-        names_of_twos.push_back(few[a]->name + " + " + few[b]->name);
-        for (std::size_t c = b + 1; c < few.size(); ++c) {
-          threes.push_back(with({few[a], few[b], few[c]}));
-          names_of_threes.push_back(names_of_twos.back() + " + " + few[c]->name);
-        }
+        twos.push_back({few[a], few[b]});
+        for (std::size_t c = b + 1; c < few.size(); ++c) threes.push_back({few[a], few[b], few[c]});
       }
-    append_best_combination(2, twos, names_of_twos);
-    append_best_combination(3, threes, names_of_threes);
+    append_best_combination(2, twos);
+    append_best_combination(3, threes);
   }
 
-  void append_best_combination(int changes, const std::vector<Request>& requests,
-                               const std::vector<std::string>& names) {
-    std::vector<std::string> wrong(requests.size());
+  void append_best_combination(int changes, const std::vector<Combination>& combinations) {
     std::optional<WhatIfRow> most;
-    for (auto& row : run_all(requests, names, wrong))
+    for (auto& row : run_all(combinations, false))
       if (row && (!most || (row->fits != most->fits ? row->fits : row->gain > most->gain))) most = std::move(row);
     const bool helps = most && (most->fits || !result_.base.fits) && most->gain > best_gain_ + 1e-3;
     if (most) most->changes = changes;
@@ -267,7 +275,7 @@ class WhatIfSearch {
   }
 
   Library& library_;
-  const WhatIfRequest& how_;
+  const RecommendRequest& how_;
   Farm* farm_;
   Request base_;
   WhatIf result_;
@@ -289,12 +297,12 @@ Outcome run_with_usual_strategy(Library& library, Request& request) {
   return run(std::move(scenario));
 }
 
-WhatIf what_if(Library& library, Request request, const WhatIfRequest& how, Farm* farm) {
+WhatIf what_if(Library& library, Request request, const RecommendRequest& how, Farm* farm) {
   return WhatIfSearch(library, how, farm).answer(std::move(request));
 }
 
-Farm::Answer answer_questions(const Inputs& inputs, const WhatIfRequest& how) {
-  return [wanted = advice_wanted(how), library = std::make_shared<Library>(inputs)](const std::string& work) {
+Farm::Answer answer_questions(const Inputs& inputs, const RecommendRequest& how) {
+  return [wanted = how, library = std::make_shared<Library>(inputs)](const std::string& work) {
     Unpacker unpacker(work);
     const auto asked = unpacker.take<FarmWork>();
     const Scenario scenario = library->resolve(unpack_request(unpacker));

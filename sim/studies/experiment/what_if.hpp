@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "sim/base/farm/farm.hpp"
+#include "sim/studies/experiment/recommend.hpp"
 #include "sim/studies/experiment/request.hpp"
-#include "sim/studies/experiment/scaling.hpp"
 
 namespace allreplay {
 
@@ -42,21 +42,15 @@ struct WhatIf {
   std::vector<std::string> left_out;  ///< changes that are not possible, and why
 };
 
-struct WhatIfRequest {
-  std::int64_t budget = 6;  ///< trials per strategy of a framework
-  std::uint64_t seed = 1;
-  int jobs = 2;
-};
-
 /// Runs the request. If its strategy is "", sets and runs ddp, or fsdp2 if ddp does not fit into memory. Throws
 /// InputError.
 Outcome run_with_usual_strategy(Library& library, Request& request);
 
 /// Evaluates all changes. If the request's strategy is "", the base is ddp, or fsdp2 if ddp does not fit into memory.
 /// Uses the other processes of a farm (answer_questions()) if `farm` is not null. Throws InputError.
-WhatIf what_if(Library& library, Request request, const WhatIfRequest& how, Farm* farm = nullptr);
+WhatIf what_if(Library& library, Request request, const RecommendRequest& how, Farm* farm = nullptr);
 
 /// The work of the farm's processes: runs one changed scenario, or advises on one strategy.
-Farm::Answer answer_questions(const Inputs& inputs, const WhatIfRequest& how);
+Farm::Answer answer_questions(const Inputs& inputs, const RecommendRequest& how);
 
 }  // namespace allreplay

@@ -173,7 +173,7 @@ std::vector<WhatIfQuestion> what_if_questions(const Outcome& base) {
 }
 
 void set_strategy(Request& request, const Strategy& strategy) {
-  request.strategy = strategy.name;
+  request.strategy.value = strategy.name;
   if (strategy.shards()) set_option(request, "zero", "");
 }
 

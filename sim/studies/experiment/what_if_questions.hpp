@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/studies/experiment/request_changes.hpp"
 #include "sim/studies/experiment/run.hpp"
+#include "sim/studies/experiment/side_by_side.hpp"
 
 namespace allreplay {
 

@@ -6,26 +6,15 @@ namespace allreplay {
 
 void pack(Packer& packer, const Outcome& outcome) {
   const Result& result = outcome.result;
-  packer.add(result.fidelity)
-      .add(result.metrics)
-      .add(result.memory.parts)
-      .add(result.memory.peak)
-      .add(result.plan.sharding)
-      .add(outcome.wall_s);
-  packer.add_text(result.collective).add_text(result.warning);
+  packer.all(result.fidelity, result.metrics, result.memory.parts, result.memory.peak, result.plan.sharding,
+             outcome.wall_s, result.collective, result.warning);
 }
 
 Outcome unpack(Unpacker& unpacker, Scenario scenario) {
   Outcome outcome{std::move(scenario), {}, 0};
   Result& result = outcome.result;
-  result.fidelity = unpacker.take<Fidelity>();
-  result.metrics = unpacker.take<Metrics>();
-  result.memory.parts = unpacker.take<MemoryParts>();
-  result.memory.peak = unpacker.take<double>();
-  result.plan.sharding = unpacker.take<ShardingConfig>();
-  outcome.wall_s = unpacker.take<double>();
-  result.collective = unpacker.take_text();
-  result.warning = unpacker.take_text();
+  unpacker.all(result.fidelity, result.metrics, result.memory.parts, result.memory.peak, result.plan.sharding,
+               outcome.wall_s, result.collective, result.warning);
   return outcome;
 }
 
@@ -71,84 +60,31 @@ std::vector<Text> unpack_texts(Unpacker& unpacker) {
   return texts;
 }
 
-constexpr std::string Request::*words_of_request[] = {
-    &Request::profile,  &Request::cluster, &Request::collective, &Request::fidelity, &Request::codec,
-    &Request::strategy, &Request::plan,    &Request::model,      &Request::device,   &Request::tokens};
-constexpr SourceLocation Request::*places_of_request[] = {
-    &Request::place_of_profile,    &Request::place_of_ratio,    &Request::place_of_workers, &Request::place_of_strategy,
-    &Request::place_of_collective, &Request::place_of_fidelity, &Request::place_of_codec};
-
-// Packs a cell: the index of its type, then its value.
-void pack(Packer& packer, const Cell& cell) {
-  packer.add(cell.index());
-  const auto pairs = [&](const auto& values, const auto& add) {
-    packer.add(values.size());
-    for (const auto& [name, value] : values) {
-      packer.add_text(name);
-      add(value);
-    }
-  };
-  std::visit(
-      [&](const auto& value) {
-        using T = std::decay_t<decltype(value)>;
-        if constexpr (std::is_same_v<T, std::string>)
-          packer.add_text(value);
-        else if constexpr (std::is_same_v<T, NamedValues>)
-          pairs(value, [&](const std::string& text) { packer.add_text(text); });
-        else if constexpr (std::is_same_v<T, NamedNumbers>)
-          pairs(value, [&](double number) { packer.add(number); });
-        else if constexpr (!std::is_same_v<T, std::monostate>)
-          packer.add(value);
-      },
-      cell);
-}
-
-template <std::size_t kind = 0>
-Cell unpack_cell(Unpacker& unpacker, std::size_t wanted) {
-  if constexpr (kind == std::variant_size_v<Cell>) {
-    throw std::runtime_error("a message between processes has a cell of another version");
-  } else {
-    if (kind != wanted) return unpack_cell<kind + 1>(unpacker, wanted);
-    using T = std::variant_alternative_t<kind, Cell>;
-    const auto take = [&]<class Value>(Value& value) {
-      if constexpr (std::is_same_v<Value, std::string>)
-        value = unpacker.take_text();
-      else
-        value = unpacker.take<Value>();
-    };
-    T value{};
-    if constexpr (std::is_same_v<T, NamedValues> || std::is_same_v<T, NamedNumbers>) {
-      value.resize(unpacker.take<std::size_t>());
-      for (auto& [name, one] : value) {
-        take(name);
-        take(one);
-      }
-    } else if constexpr (!std::is_same_v<T, std::monostate>) {
-      take(value);
-    }
-    return value;
-  }
-}
+constexpr Given<std::string> Request::*placed_words[] = {&Request::profile, &Request::collective, &Request::fidelity,
+                                                         &Request::codec,   &Request::strategy,   &Request::plan};
+constexpr std::string Request::*words_of_request[] = {&Request::cluster, &Request::model, &Request::device,
+                                                      &Request::tokens};
 
 }  // namespace
 
 void pack(Packer& packer, const SimulatedRow& row) {
-  for (const NamedCell& column : row.row) pack(packer, column.cell);
+  for (const NamedCell& column : row.row) packer.all(column.cell);
   packer.add_text(row.warning);
 }
 
 SimulatedRow unpack_swept(Unpacker& unpacker, std::span<const std::string_view> columns) {
   SimulatedRow row;
-  for (const std::string_view name : columns)
-    row.row.push_back({name, unpack_cell(unpacker, unpacker.take<std::size_t>())});
+  for (const std::string_view name : columns) unpacker.all(row.row.emplace_back(name, Cell()).cell);
   row.warning = unpacker.take_text();
   return row;
 }
 
 void pack(Packer& packer, const Request& request) {
+  for (const auto word : placed_words) pack(packer.add_text((request.*word).value), (request.*word).place);
   for (const auto word : words_of_request) packer.add_text(request.*word);
-  for (const auto place : places_of_request) pack(packer, request.*place);
-  packer.add(request.forward_ratio).add(request.workers).add(request.reuse).add(request.sequence_parallel);
+  pack(packer.add(request.forward_ratio.value), request.forward_ratio.place);
+  pack(packer.add(request.workers.value), request.workers.place);
+  packer.add(request.reuse).add(request.sequence_parallel);
   pack_texts(packer, request.options);
   pack_texts(packer, request.changes);
   pack_texts(packer, request.cluster_words);
@@ -156,10 +92,15 @@ void pack(Packer& packer, const Request& request) {
 
 Request unpack_request(Unpacker& unpacker) {
   Request request;
+  for (const auto word : placed_words) {
+    request.*word = unpacker.take_text();
+    (request.*word).place = unpack_place(unpacker);
+  }
   for (const auto word : words_of_request) request.*word = unpacker.take_text();
-  for (const auto place : places_of_request) request.*place = unpack_place(unpacker);
   request.forward_ratio = unpacker.take<std::optional<double>>();
+  request.forward_ratio.place = unpack_place(unpacker);
   request.workers = unpacker.take<std::optional<std::int64_t>>();
+  request.workers.place = unpack_place(unpacker);
   request.reuse = unpacker.take<bool>();
   request.sequence_parallel = unpacker.take<bool>();
   request.options = unpack_texts<OptionText>(unpacker);

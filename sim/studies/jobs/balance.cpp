@@ -1,10 +1,10 @@
-#include "sim/studies/jobs/balance.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include <fmt/format.h>
+
+#include "sim/studies/jobs/seated_job.hpp"
 
 namespace allreplay {
 

@@ -3,13 +3,20 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <memory>
 #include <queue>
+#include <set>
+#include <utility>
 
 #include <boost/math/special_functions/log1p.hpp>
 #include <boost/math/tools/toms748_solve.hpp>
 #include <fmt/format.h>
 
 #include "sim/base/core/random.hpp"
+#include "sim/base/core/text.hpp"
+#include "sim/base/core/units.hpp"
+#include "sim/inputs/cluster/make_topology.hpp"
 
 namespace allreplay {
 
@@ -164,6 +171,99 @@ Goodput goodput_of(const Reliability& reliability, const GoodputJob& job, const 
   goodput.undisturbed_samples_per_s = job.samples_per_s;
   if (job.samples_per_s) goodput.samples_per_s = *job.samples_per_s * goodput.chosen.useful_fraction;
   return goodput;
+}
+
+std::int64_t nodes_of_job(const Scenario& scenario) {
+  const Network& network = scenario.cluster.network;
+  if (network.node) return (scenario.workers + network.node->workers - 1) / network.node->workers;
+  if (!network.topology) return scenario.workers;
+  const auto topology = make_topology(*network.topology, scenario.workers);
+  std::set<std::int64_t> machines;
+  for (std::int64_t rank = 0; rank < scenario.workers; ++rank)
+    machines.insert(topology->seat(static_cast<NodeId>(rank)) / topology->gpus_per_host());
+  return static_cast<std::int64_t>(machines.size());
+}
+
+GoodputJob goodput_job(Library& library, const Request& request, const Outcome& outcome) {
+  const std::int64_t workers = outcome.scenario.workers, nodes = nodes_of_job(outcome.scenario);
+  const std::int64_t on_each = (workers + nodes - 1) / nodes;
+  const Metrics& metrics = outcome.result.metrics;
+  const double throughput = static_cast<double>(workers) / metrics.iteration_s;
+  const auto relative = [&library, request, workers, on_each, throughput,
+                         known = std::make_shared<std::map<std::int64_t, double>>()](std::int64_t some_nodes) {
+    const auto [one, fresh] = known->emplace(some_nodes, 1);
+    if (!fresh) return one->second;
+    Request fewer = request;
+    fewer.workers = std::min(some_nodes * on_each, workers);
+    const double iteration_s = run(library.resolve(fewer)).result.metrics.iteration_s;
+    return one->second = static_cast<double>(*fewer.workers.value) / iteration_s / throughput;
+  };
+  return {nodes, metrics.iteration_s, metrics.samples_per_s, relative};
+}
+
+double parse_long_duration(std::string_view text, const SourceLocation& place) {
+  const std::string_view trimmed = trim(text);
+  for (const auto& [unit, seconds] : {std::pair("min", 60.), {"h", 3600.}, {"d", 86400.}, {"y", 365 * 86400.}})
+    if (trimmed.ends_with(unit)) {
+      const double count = parse_number(trimmed.substr(0, trimmed.size() - std::string_view(unit).size()), place);
+      if (count < 0) throw InputError(place, fmt::format("\"{}\" is negative", text), "a duration such as \"8 h\"");
+      return count * seconds;
+    }
+  try {
+    return parse_duration(text, place);
+  } catch (const InputError&) {
+    throw InputError(place, fmt::format("\"{}\" is not a duration", text),
+                     "such as \"90 s\", \"30 min\", \"8 h\", \"5 d\" or \"2 y\"");
+  }
+}
+
+double read_long_duration(const Json& text) {
+  if (!text.is_string()) text.fail(fmt::format("{} has no unit", text.dump()), "a string such as \"90 s\"");
+  return parse_long_duration(text.text(), text.place());
+}
+
+CheckpointInterval parse_checkpoint_interval(std::string_view text, const SourceLocation& place) {
+  const std::string_view trimmed = trim(text);
+  if (trimmed == "optimal") return {};
+  if (!trimmed.empty() && trimmed.find_first_not_of("0123456789") == std::string_view::npos)
+    return {.seconds = {}, .iterations = parse_integer(trimmed, 1, 1'000'000'000'000'000'000, place)};
+  try {
+    return {.seconds = parse_long_duration(trimmed, place), .iterations = {}};
+  } catch (const InputError&) {
+    throw InputError(place, fmt::format("\"{}\" is not an interval between checkpoints", text),
+                     "optimal, a number of iterations, or a duration such as \"30 min\"");
+  }
+}
+
+Reliability read_reliability(const Json& object) {
+  object.allow_only({"mtbf", "checkpoint", "restart", "interval", "repair", "spares", "elastic", "horizon", "seed"});
+  Reliability reliability;
+  reliability.mtbf = read_long_duration(object.at("mtbf"));
+  reliability.checkpoint = read_long_duration(object.at("checkpoint"));
+  reliability.restart = read_long_duration(object.at("restart"));
+  if (const auto interval = object.find("interval"))
+    reliability.interval =
+        interval->is_number()
+            ? CheckpointInterval{.seconds = {}, .iterations = interval->integer(1, 1'000'000'000'000'000'000)}
+            : parse_checkpoint_interval(interval->text(), interval->place());
+  if (const auto repair = object.find("repair")) reliability.repair = read_long_duration(*repair);
+  if (const auto spares = object.find("spares")) reliability.spares = spares->integer(0, most_spares);
+  if (const auto elastic = object.find("elastic")) reliability.elastic = elastic->boolean();
+  if (const auto horizon = object.find("horizon")) reliability.horizon = read_long_duration(*horizon);
+  if (const auto seed = object.find("seed"))
+    reliability.seed = static_cast<std::uint64_t>(seed->integer(0, std::numeric_limits<std::int64_t>::max()));
+  require_possible(reliability, object.place() / "mtbf", object.place() / "horizon");
+  return reliability;
+}
+
+void require_possible(const Reliability& reliability, const SourceLocation& place_of_mtbf,
+                      const SourceLocation& place_of_horizon) {
+  if (!(reliability.mtbf > 0))
+    throw InputError(place_of_mtbf, "mtbf is 0", "the mean time between failures of a node: \"200 d\"");
+  if (reliability.horizon && !(*reliability.horizon > 0))
+    throw InputError(place_of_horizon, "horizon is 0", "how long to simulate: \"30 d\"");
+  if (!std::isfinite(reliability.mtbf) || reliability.mtbf > 1e15)
+    throw InputError(place_of_mtbf, "mtbf is out of range", "at most 1e15 s");
 }
 
 }  // namespace allreplay

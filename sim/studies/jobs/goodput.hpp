@@ -6,6 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "sim/studies/experiment/request.hpp"
+#include "sim/studies/experiment/run.hpp"
 #include "sim/studies/jobs/reliability.hpp"
 
 namespace allreplay {
@@ -67,5 +69,12 @@ Goodput goodput_of(const Reliability& reliability, const GoodputJob& job, const 
 /// The useful share of the job's time: by the formula, which assumes a spare whenever one is needed; if spares can run
 /// out, by the simulation.
 double useful_share(const Goodput& goodput, const Reliability& reliability);
+
+/// The number of nodes: of a two-level cluster, or of a topology's machines; otherwise every worker is a node.
+std::int64_t nodes_of_job(const Scenario& scenario);
+
+/// Makes a goodput job. `outcome` is the result of `request`. Throughputs on fewer nodes are simulated on demand, which
+/// throws InputError if strategy or collective do not allow so few workers. REQUIRES: the library outlives the result.
+GoodputJob goodput_job(Library& library, const Request& request, const Outcome& outcome);
 
 }  // namespace allreplay

@@ -1,13 +1,10 @@
-#include "sim/studies/jobs/job_row.hpp"
-
 #include "sim/plans/collective/algorithm.hpp"
 #include "sim/replay/training/collective_choice.hpp"
+#include "sim/studies/jobs/jobs_sweep.hpp"
 
 namespace allreplay {
 
 namespace {
-
-Cell cell_of(const std::optional<double>& value) { return value ? Cell(*value) : Cell(); }
 
 template <double MeasuredTimes::*member>
 Cell together(const JobResult& job) {
@@ -80,7 +77,8 @@ constexpr JobColumn all_job_columns[] = {
 
 Row job_row_of(const JobRecord& record, bool identity_only) {
   const CollectiveChoice choice = collective_of(record.scenario);
-  const Record scenario{record.scenario, choice, {}, {}};
+  const Result none;
+  const Record scenario{record.scenario, choice, none};
   Row row;
   for (const JobColumn& one : all_job_columns) {
     const Column& described = column_of(one.key);

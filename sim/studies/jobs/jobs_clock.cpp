@@ -12,7 +12,6 @@
 #include "sim/replay/engine/cycles.hpp"
 #include "sim/replay/network/shared_network.hpp"
 #include "sim/replay/training/unroll.hpp"
-#include "sim/studies/jobs/running_job.hpp"
 
 namespace allreplay {
 

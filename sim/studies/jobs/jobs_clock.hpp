@@ -9,6 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "sim/replay/engine/cycles.hpp"
+#include "sim/replay/network/shared_network.hpp"
+#include "sim/replay/training/task_jitter.hpp"
 #include "sim/replay/training/unroll.hpp"
 #include "sim/studies/jobs/disturbances.hpp"
 #include "sim/studies/jobs/seated_job.hpp"
@@ -76,5 +79,23 @@ struct JobsWatcher {
 /// Deterministic. Throws InputError if an event disconnects a job's hosts, or a limit of the file is exceeded.
 JobsTimes replay_jobs(std::span<const SeatedJob> jobs, const JobsFile& file, const Disturbances* disturbances,
                       JobsRecord* record = nullptr, const JobsWatcher& watcher = {});
+
+inline constexpr std::uint32_t the_network = 0;  ///< index of the network's server
+
+struct RunningJob {
+  const SeatedJob* job = nullptr;
+  Unrolled unrolled;
+  std::vector<Stream> streams;
+  Clock clock;
+  std::vector<std::uint32_t> compute, codec;  // servers, by class
+  std::vector<DrawOrder> orders;              // with jitter, by class
+  std::vector<WorkerRandom> random;           // of jitter
+  std::vector<double> met_since, met_until;   // Meetings::lasted() at the begin and end of its measured time
+};
+
+/// Adds the servers and queues of job `number` to the system, whose first server is the network, and fills `running`
+/// and `cycle`. `running` must stay where it is.
+void seat(const SeatedJob& job, std::uint32_t number, SharedNetwork& network, System& system, RunningJob& running,
+          Cycle& cycle);
 
 }  // namespace allreplay

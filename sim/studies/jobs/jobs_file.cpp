@@ -62,8 +62,7 @@ WorkerKind read_kind(const Files& files, const Json& json) {
 
 void read_strategy(const Json& json, Request& request) {
   const Json name = json.is_object() ? json.at("name") : json;
-  request.strategy = name.text();
-  request.place_of_strategy = name.place();
+  request.strategy = {name.text(), name.place()};
   if (!json.is_object()) return;
   for (const auto& [key, value] : json.members())
     if (key != "name") request.options.push_back({key, value.is_string() ? value.text() : value.dump(), value.place()});
@@ -79,26 +78,16 @@ JobEntry read_job(const Files& files, const Json& json, std::size_t number) {
   job.name = name ? read_name(*name) : fmt::format("job{}", number + 1);
   if (job.name.empty()) name->fail("is empty", "a line of text");
   const Json profile = json.at("profile");
-  job.request.profile = beside(files, json.place().file, profile.text());
-  job.request.place_of_profile = profile.place();
-  job.request.strategy = "wfbp";
-  job.request.place_of_strategy = json.place() / "strategy";
+  job.request.profile = {beside(files, json.place().file, profile.text()), profile.place()};
+  job.request.strategy = {"wfbp", json.place() / "strategy"};
   if (const auto strategy = json.find("strategy")) read_strategy(*strategy, job.request);
   job.workers = json.at("workers").integer(1, most_workers);
-  job.request.workers = job.workers;
-  job.request.place_of_workers = json.at("workers").place();
-  if (const auto collective = json.find("collective")) {
-    job.request.collective = collective->text();
-    job.request.place_of_collective = collective->place();
-  }
-  if (const auto codec = json.find("codec")) {
-    job.request.codec = beside(files, json.place().file, codec->text());
-    job.request.place_of_codec = codec->place();
-  }
-  if (const auto ratio = json.find("forward_ratio")) {
-    job.request.forward_ratio = ratio->number();
-    job.request.place_of_ratio = ratio->place();
-  }
+  job.request.workers = {job.workers, json.at("workers").place()};
+  if (const auto collective = json.find("collective"))
+    job.request.collective = {collective->text(), collective->place()};
+  if (const auto codec = json.find("codec"))
+    job.request.codec = {beside(files, json.place().file, codec->text()), codec->place()};
+  if (const auto ratio = json.find("forward_ratio")) job.request.forward_ratio = {ratio->number(), ratio->place()};
   read_seats_of(json, job);
   if (const auto start = json.find("start")) job.start = time_at(*start);
   job.iterations = whole_of(json, "iterations", 1, most_iterations);
@@ -241,10 +230,7 @@ JobsFile read_jobs(const Files& files, const Json& json) {
     file.inline_cluster = cluster;
   else
     file.cluster = beside(files, json.place().file, cluster.text());
-  if (const auto fidelity = json.find("fidelity")) {
-    file.fidelity = fidelity->text();
-    file.place_of_fidelity = fidelity->place();
-  }
+  if (const auto fidelity = json.find("fidelity")) file.fidelity = {fidelity->text(), fidelity->place()};
   file.warm_up = whole_of(json, "warm_up", 0, most_iterations).value_or(file.warm_up);
   file.iterations = whole_of(json, "iterations", 1, most_iterations).value_or(file.iterations);
   file.place_of_iterations = json.place() / "iterations";
@@ -256,7 +242,6 @@ JobsFile read_jobs(const Files& files, const Json& json) {
     if (!names.insert(job.name).second)
       throw InputError(job.place, fmt::format("another job is called '{}'", job.name), "names must be unique");
     job.request.fidelity = file.fidelity;
-    job.request.place_of_fidelity = file.place_of_fidelity;
   }
   if (const auto background = json.find("background"))
     for (const Json& item : items_of(*background, most_changes)) file.background.push_back(read_background(item));

@@ -95,8 +95,7 @@ struct JobsFile {
   std::string name;
   std::optional<Json> inline_cluster;  ///< if none, `cluster` is its name
   std::string cluster;
-  std::string fidelity;  ///< "": that of the cluster
-  SourceLocation place_of_fidelity;
+  Given<std::string> fidelity;  ///< "": that of the cluster
   std::int64_t warm_up = 5, iterations = 50;
   SourceLocation place_of_iterations;
   std::vector<JobEntry> jobs;

@@ -15,8 +15,7 @@
 #include "sim/base/core/text.hpp"
 #include "sim/replay/training/possible.hpp"
 #include "sim/studies/experiment/cluster_words.hpp"
-#include "sim/studies/experiment/sweep_rows.hpp"
-#include "sim/studies/jobs/job_row.hpp"
+#include "sim/studies/experiment/sweep_file.hpp"
 
 namespace allreplay {
 
@@ -104,8 +103,7 @@ void set_workers(JobsFile& file, std::int64_t workers, const SourceLocation& pla
                         }),
             "a worker named by an event, which would not exist");
     job.workers = workers;
-    job.request.workers = workers;
-    job.request.place_of_workers = place;
+    job.request.workers = {workers, place};
   }
 }
 
@@ -122,30 +120,20 @@ void apply_overrides(JobsFile& file, const Request& overrides) {
       if (change.name == own)
         throw InputError(change.place, fmt::format("each job has its own {}", own), "give it in the jobs file");
   file.changes = overrides.changes;
-  if (!overrides.fidelity.empty()) {
-    file.fidelity = overrides.fidelity;
-    file.place_of_fidelity = overrides.place_of_fidelity;
-  }
+  if (!overrides.fidelity.empty()) file.fidelity = overrides.fidelity;
   for (JobEntry& job : file.jobs) {
     Request& own = job.request;
-    const auto take = [&](std::string Request::*word, SourceLocation Request::*place) {
-      if ((overrides.*word).empty()) return false;
-      own.*word = overrides.*word;
-      own.*place = overrides.*place;
-      return true;
+    const auto take = [&](Given<std::string> Request::*word) {
+      if (!(overrides.*word).empty()) own.*word = overrides.*word;
+      return !(overrides.*word).empty();
     };
-    if (take(&Request::profile, &Request::place_of_profile)) {
-      own.forward_ratio = overrides.forward_ratio;
-      own.place_of_ratio = overrides.place_of_ratio;
-    }
-    if (take(&Request::strategy, &Request::place_of_strategy)) own.options = overrides.options;
-    take(&Request::collective, &Request::place_of_collective);
-    take(&Request::codec, &Request::place_of_codec);
-    take(&Request::fidelity, &Request::place_of_fidelity);
+    if (take(&Request::profile)) own.forward_ratio = overrides.forward_ratio;
+    if (take(&Request::strategy)) own.options = overrides.options;
+    for (const auto word : {&Request::collective, &Request::codec, &Request::fidelity}) take(word);
     own.changes = overrides.changes;
     own.reuse = overrides.reuse;
   }
-  if (overrides.workers) set_workers(file, *overrides.workers, overrides.place_of_workers);
+  if (overrides.workers.value) set_workers(file, *overrides.workers.value, overrides.workers.place);
 }
 
 // Answers the questions of a jobs sweep, by number. Its library is used by one thread only.
@@ -236,8 +224,7 @@ class JobsQuestions {
     for (const WorkerKind& kind : job.kinds) {
       if (kind.profile.empty()) continue;
       requests.push_back(job.request);
-      requests.back().profile = kind.profile;
-      requests.back().place_of_profile = kind.place;
+      requests.back().profile = {kind.profile, kind.place};
     }
     for (Request& request : requests) request.cluster = shared_cluster;
     return requests;

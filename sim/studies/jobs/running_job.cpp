@@ -1,4 +1,4 @@
-#include "sim/studies/jobs/running_job.hpp"
+#include "sim/studies/jobs/jobs_clock.hpp"
 
 namespace allreplay {
 

@@ -9,7 +9,6 @@
 
 #include "sim/inputs/cluster/make_topology.hpp"
 #include "sim/inputs/cluster/placement.hpp"
-#include "sim/studies/jobs/balance.hpp"
 #include "sim/studies/search/plan_of.hpp"
 
 namespace allreplay {
@@ -225,8 +224,8 @@ JobsCluster jobs_cluster(Library& library, const Files& files, const JobsFile& f
   apply_changes(changed, file.changes, Changed::Network);
   all.cluster = std::move(changed.cluster);
   const Network& network = all.cluster.network;
-  const std::string& fidelity = file.fidelity.empty() ? network.fidelity : file.fidelity;
-  const SourceLocation place = file.fidelity.empty() ? network.place / "fidelity" : file.place_of_fidelity;
+  const std::string& fidelity = file.fidelity.empty() ? network.fidelity : file.fidelity.value;
+  const SourceLocation place = file.fidelity.empty() ? network.place / "fidelity" : file.fidelity.place;
   all.fidelity = fidelity.empty() ? Fidelity::Fluid : find_fidelity(fidelity, place);
   if (all.fidelity == Fidelity::AlphaBeta)
     throw InputError(place, "alpha-beta has no links that jobs could share", "fluid or message");
@@ -285,8 +284,7 @@ SeatedJob seated_job(Library& library, const JobsFile& file, const JobsCluster& 
     }
     Request other = entry.request;
     other.cluster = shared_cluster;
-    other.profile = kind.profile;
-    other.place_of_profile = kind.place;
+    other.profile = {kind.profile, kind.place};
     profiles.push_back(library.resolve(other).profile);
     require_same_model(scenario.profile, profiles.back(), kind.place);
   }

@@ -1,5 +1,3 @@
-#include "sim/studies/jobs/seats.hpp"
-
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -9,6 +7,7 @@
 
 #include "sim/base/core/random.hpp"
 #include "sim/base/core/text.hpp"
+#include "sim/studies/jobs/seated_job.hpp"
 
 namespace allreplay {
 

@@ -33,30 +33,21 @@ constexpr Column measure(std::string_view key, std::string_view title, std::stri
   return {key, title, axis, unit, ColumnRole::Measure, lower_is_better, about, get, flags};
 }
 
-template <class Value>
-Cell cell_of(const Value& value) {
-  return value;
-}
-template <class Value>
-Cell cell_of(const std::optional<Value>& value) {
-  return value ? Cell(*value) : Cell();
-}
-
 template <auto member>
 Cell metric(const Record& record) {
-  return cell_of(record.metrics.*member);
+  return cell_of(record.result.metrics.*member);
 }
 template <auto member>
 Cell per_gpu(const Record& record) {
-  return cell_of(speed_per_gpu(record.scenario, record.metrics).*member);
+  return cell_of(speed_per_gpu(record.scenario, record.result.metrics).*member);
 }
 template <auto member>
 Cell degree(const Record& record) {
-  return record.parallel ? Cell(record.parallel->degrees.*member) : Cell();
+  return record.result.parallel ? Cell(record.result.parallel->degrees.*member) : Cell();
 }
 template <auto member>
 Cell of_pipeline(const Record& record) {
-  return record.parallel ? cell_of(record.parallel->*member) : Cell();
+  return record.result.parallel ? cell_of((*record.result.parallel).*member) : Cell();
 }
 
 constexpr unsigned if_parallel = may_be_empty | later | of_parallel;
@@ -107,10 +98,10 @@ constexpr Column registry[] = {
            metric<&Metrics::lower_bound_s>, may_be_empty),
     measure(
         "memory_bytes", "memory", "memory of a worker", "B", lower, "peak memory of a worker",
-        [](const Record& r) -> Cell { return r.memory.peak; }, later),
+        [](const Record& r) -> Cell { return r.result.memory.peak; }, later),
     detail(
         "memory", "B", "parts of the memory, each at its own peak; in CSV part=bytes;part=bytes",
-        [](const Record& r) -> Cell { return parts_of(r.memory.parts); }, later | in_parts),
+        [](const Record& r) -> Cell { return parts_of(r.result.memory.parts); }, later | in_parts),
     identifying("options", "", "the options in use; in CSV key=value;key=value",
                 [](const Record& r) -> Cell { return options_in_effect(r.scenario, r.choice); }),
     detail("events", "1", "events of the simulation, including those of the network", metric<&Metrics::events>),
@@ -151,7 +142,8 @@ constexpr Column registry[] = {
     duration(
         "exposed_ep_s", "of layer_comm_s: time that token exchanges among experts add; null (empty) with ep 1",
         [](const Record& r) {
-          return r.parallel && r.parallel->degrees.ep > 1 ? Cell(r.parallel->exposed_ep_s) : Cell();
+          return r.result.parallel && r.result.parallel->degrees.ep > 1 ? Cell(r.result.parallel->exposed_ep_s)
+                                                                        : Cell();
         },
         if_parallel),
     detail(
@@ -160,7 +152,7 @@ constexpr Column registry[] = {
         "(empty) without a limit",
         [](const Record& r) {
           const auto& limit = r.scenario.options.memory.limit;
-          return limit ? Cell(r.memory.peak <= static_cast<double>(*limit)) : Cell();
+          return limit ? Cell(r.result.memory.peak <= static_cast<double>(*limit)) : Cell();
         },
         may_be_empty | later),
     identifying(
@@ -320,11 +312,6 @@ const Column* find_column(std::string_view key) {
   }();
   const auto found = by_key.find(key);
   return found == by_key.end() ? nullptr : found->second;
-}
-
-const Column* find_row_column(std::string_view key) {
-  const Column* found = find_column(key);
-  return found && found->get ? found : nullptr;
 }
 
 const Column& column_of(std::string_view key) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +18,15 @@ using NamedNumbers = std::vector<std::pair<std::string, double>>;
 
 /// A value; monostate is null in JSON and an empty field in CSV.
 using Cell = std::variant<std::monostate, std::string, std::int64_t, double, NamedValues, NamedNumbers, bool>;
+
+template <class Value>
+Cell cell_of(const Value& value) {
+  return value;
+}
+template <class Value>
+Cell cell_of(const std::optional<Value>& value) {
+  return value ? Cell(*value) : Cell();
+}
 
 struct Record;
 
@@ -60,9 +70,6 @@ std::vector<std::string_view> row_keys();  ///< their keys
 
 /// Returns the column with that key, or nullptr.
 const Column* find_column(std::string_view key);
-
-/// The same of columns().
-const Column* find_row_column(std::string_view key);
 
 /// Returns the column with that key. REQUIRES: there is one.
 const Column& column_of(std::string_view key);

@@ -7,9 +7,9 @@
 #include "sim/base/core/csv.hpp"
 #include "sim/base/core/json_value.hpp"
 #include "sim/base/core/named.hpp"
-#include "sim/base/core/units.hpp"
+#include "sim/base/core/statistics.hpp"
 #include "sim/replay/training/job.hpp"
-#include "sim/studies/search/candidate.hpp"
+#include "sim/studies/search/best.hpp"
 
 namespace allreplay {
 
@@ -130,19 +130,46 @@ NamedValues named_values(std::string_view text) {
   return values;
 }
 
-std::optional<bool> fits_by(const NamedValues& options, double memory_bytes, const SourceLocation& place) {
-  for (const auto& [name, value] : options)
-    if (name == "memory") return memory_bytes <= static_cast<double>(parse_size(value, place));
-  return std::nullopt;
+Row identity(const Scenario& scenario) { return row_of({scenario, collective_of(scenario), Result()}, true); }
+
+Row row_of(const Outcome& outcome) {
+  Row row = row_of({outcome.scenario, collective_of(outcome.scenario), outcome.result, outcome.wall_s}, false);
+  append_statistics(row, outcome.result.by_seed);
+  return row;
 }
 
-Row identity(const Scenario& scenario) {
-  return row_of({scenario, collective_of(scenario), Metrics(), MemoryUse()}, true);
+namespace {
+
+constexpr std::string_view keys_of_statistics[] = {"seeds", "sd_s",  "ci95_s", "least_s", "p25_s",
+                                                   "p50_s", "p75_s", "p95_s",  "most_s"};
+
+}  // namespace
+
+std::span<const std::string_view> statistics_keys() { return keys_of_statistics; }
+
+void append_statistics(Row& row, const std::vector<double>& by_seed) {
+  if (by_seed.empty()) return;
+  const Summary all = summary_of(by_seed);
+  const Cell cells[] = {static_cast<std::int64_t>(all.count),
+                        cell_of(all.deviation),
+                        cell_of(all.confidence),
+                        all.least,
+                        all.p25,
+                        all.median,
+                        all.p75,
+                        all.p95,
+                        all.most};
+  for (std::size_t i = 0; i < std::size(cells); ++i) row.emplace_back(keys_of_statistics[i], cells[i]);
 }
 
-Row make_row(const Scenario& scenario, const Metrics& metrics, const MemoryUse& memory, double wall_s,
-             const ParallelResult* parallel) {
-  return row_of({scenario, collective_of(scenario), metrics, memory, wall_s, parallel}, false);
+void append_sigmas(Row& row, const Stragglers& stragglers) {
+  row.emplace_back("jitter", stragglers.jitter ? stragglers.jitter->sigma : 0);
+  row.emplace_back("spread", stragglers.spread ? stragglers.spread->sigma : 0);
+}
+
+bool is_added_to_rows(std::string_view key) {
+  return key == "jitter" || key == "spread" ||
+         std::ranges::find(keys_of_statistics, key) != std::end(keys_of_statistics);
 }
 
 JsonValue registry_json() {

@@ -24,16 +24,21 @@ struct NamedCell {
 };
 using Row = std::vector<NamedCell>;
 
+/// A simulated scenario.
+struct Outcome {
+  Scenario scenario;
+  Result result;
+  double wall_s = 0;  ///< duration of the simulation, in seconds
+};
+
 struct CollectiveChoice;
 
-/// The data of one simulation, from which the columns read their cells.
+/// The data from which the columns read their cells.
 struct Record {
   const Scenario& scenario;
   const CollectiveChoice& choice;
-  const Metrics& metrics;
-  const MemoryUse& memory;
-  double wall_s = 0;                         ///< duration of the simulation, in seconds
-  const ParallelResult* parallel = nullptr;  ///< null with data parallelism only
+  const Result& result;
+  double wall_s = 0;
 };
 
 /// The throughput of one worker; none if the batch size, the tokens, the operations or the device's peak are unknown.
@@ -43,7 +48,7 @@ struct SpeedPerGpu {
 };
 SpeedPerGpu speed_per_gpu(const Scenario& scenario, const Metrics& metrics);
 
-/// The options that the scenario uses, defaults included. Like identity() and make_row(), throws InputError for a
+/// The options that the scenario uses, defaults included. Like identity() and row_of(), throws InputError for a
 /// collective or fidelity that is impossible for the scenario.
 NamedValues options_in_effect(const Scenario& scenario);
 NamedValues options_in_effect(const Scenario& scenario, const CollectiveChoice& choice);  ///< with this collective
@@ -51,18 +56,26 @@ NamedValues options_in_effect(const Scenario& scenario, const CollectiveChoice& 
 /// Parses "key=value;key=value", as CSV writes options. A part without "=" is a name with an empty value.
 NamedValues named_values(std::string_view text);
 
-/// True if `memory_bytes` fit into the limit in a row's options; none without one. Throws InputError at `place`.
-std::optional<bool> fits_by(const NamedValues& options, double memory_bytes, const SourceLocation& place);
-
 /// The parts of a worker's memory in bytes, by name.
 NamedNumbers parts_of(const MemoryParts& parts);
 
 /// The row with only the columns that identify the scenario.
 Row identity(const Scenario& scenario);
 
-/// The row with all columns.
-Row make_row(const Scenario& scenario, const Metrics& metrics, const MemoryUse& memory, double wall_s,
-             const ParallelResult* parallel = nullptr);
+/// The row with all columns, and with statistics if there are several seeds.
+Row row_of(const Outcome& outcome);
+
+/// The columns that append_statistics() adds.
+std::span<const std::string_view> statistics_keys();
+
+/// Appends `seeds` and the statistics of a quantity over them, unless `by_seed` is empty.
+void append_statistics(Row& row, const std::vector<double>& by_seed);
+
+/// Appends `jitter` and `spread`, the sigmas.
+void append_sigmas(Row& row, const Stragglers& stragglers);
+
+/// True for a column that one of these adds.
+bool is_added_to_rows(std::string_view key);
 
 JsonValue registry_json();          ///< what the registry has about all columns of all commands: an array of objects
 JsonValue json_of(const Row& row);  ///< an object

@@ -7,16 +7,13 @@
 #include <memory>
 #include <queue>
 
-#include "sim/plans/schedule/frameworks.hpp"
 #include "sim/plans/schedule/gradients.hpp"
-#include "sim/plans/schedule/merging.hpp"
 #include "sim/plans/schedule/needs.hpp"
+#include "sim/plans/schedule/planners.hpp"
 #include "sim/replay/training/lower_bound.hpp"
 #include "sim/replay/training/memory.hpp"
 #include "sim/replay/training/sharding.hpp"
 #include "sim/replay/training/unroll.hpp"
-#include "sim/studies/search/best_sharded.hpp"
-#include "sim/studies/search/candidate.hpp"
 
 namespace allreplay {
 

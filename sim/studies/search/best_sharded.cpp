@@ -1,9 +1,9 @@
-#include "sim/studies/search/best_sharded.hpp"
-
 #include <algorithm>
 #include <numeric>
 
-#include "sim/plans/schedule/fsdp.hpp"
+#include "sim/plans/schedule/planners.hpp"
+#include "sim/plans/schedule/units.hpp"
+#include "sim/studies/search/best.hpp"
 
 namespace allreplay {
 

@@ -1,5 +1,3 @@
-#include "sim/studies/search/candidate.hpp"
-
 #include <algorithm>
 #include <memory>
 
@@ -7,6 +5,7 @@
 #include "sim/replay/training/memory.hpp"
 #include "sim/replay/training/pipeline_replay.hpp"
 #include "sim/replay/training/sharding.hpp"
+#include "sim/studies/search/best.hpp"
 #include "sim/studies/search/plan_of.hpp"
 
 namespace allreplay {

@@ -5,7 +5,6 @@
 #include "sim/replay/training/job.hpp"
 #include "sim/replay/training/memory.hpp"
 #include "sim/studies/search/best.hpp"
-#include "sim/studies/search/candidate.hpp"
 
 namespace allreplay {
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/core/text.hpp"
-#include "sim/plans/schedule/fsdp.hpp"
+#include "sim/plans/schedule/units.hpp"
 #include "sim/replay/training/parallel_setup.hpp"
 #include "sim/replay/training/possible.hpp"
 #include "sim/replay/training/sharding.hpp"

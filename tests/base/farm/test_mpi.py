@@ -5,7 +5,6 @@ Skipped where there is no mpirun, or the program was built without MPI. ALLREPLA
 instead of one. Run: python3 tests/base/farm/test_mpi.py
 """
 
-import json
 import os
 import shutil
 import signal
@@ -60,14 +59,14 @@ class Mpi(Case):
 
     def setUp(self):
         super().setUp()
-        (self.folder / "p.csv").write_text("layer,params,forward_us,backward_us\na,1000,10,20\nb,200000,30,60\n", encoding="utf-8")
-        (self.folder / "c.json").write_text(json.dumps({"name": "c", "workers": 4, "network": {"alpha": "10 us", "beta": "1 ns/B"}}), encoding="utf-8")
+        self.write("p.csv", "layer,params,forward_us,backward_us\na,1000,10,20\nb,200000,30,60\n")
+        self.write("c.json", {"name": "c", "workers": 4, "network": {"alpha": "10 us", "beta": "1 ns/B"}})
         self.write_sweep(rows=40)
 
     def write_sweep(self, rows):
         sweep = {"profiles": ["p.csv"], "clusters": ["c.json"], "workers": [2, 4],
                  "strategies": ["best", {"name": "us-byte", "second_phase": {"each": "random:{}", "from": 1, "to": rows}}]}
-        (self.folder / "s.json").write_text(json.dumps(sweep), encoding="utf-8")
+        self.write("s.json", sweep)
 
     def mpirun(self, ranks, *arguments, **how):
         return subprocess.run([MPIRUN, "-n", str(ranks), PROGRAM, *arguments], cwd=self.folder, stdin=subprocess.DEVNULL, env=ENVIRONMENT,
@@ -78,8 +77,7 @@ class Mpi(Case):
         return untimed_rows((self.folder / name).read_text(encoding="utf-8"))
 
     def single(self, *arguments):
-        done = self.run_program(*arguments, timeout=300)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.success(*arguments, timeout=300)
         return done
 
     def test_four_ranks_write_what_one_process_writes(self):
@@ -131,7 +129,7 @@ class Mpi(Case):
             self.assertGreaterEqual(kept, len(noted) - 1, done.stderr)
 
     def test_other_commands(self):
-        (self.folder / "m.csv").write_text(MEASURED, encoding="utf-8")
+        self.write("m.csv", MEASURED)
         scenario = ("--profile", "resnet50_k80_b16", "--cluster", "k80-10gbe")
         for command in (("tune", *scenario, "--strategy", "bytescheduler", "--budget", "12"),
                         ("recommend", *scenario, "--workers", "8:16:x2", "--strategies", "wfbp,ddp,dear,best", "--budget", "6", "--json"),
@@ -142,8 +140,7 @@ class Mpi(Case):
                 self.assertEqual((there.returncode, without(there.stdout)), (0, without(self.single(*command).stdout)), there.stderr)
 
     def test_one_rank_works_and_says_so(self):
-        done = self.run_program("sweep", "s.json", "--engine", "mpi", "--out", "alone.csv", env=ENVIRONMENT, timeout=300)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.success("sweep", "s.json", "--engine", "mpi", "--out", "alone.csv", env=ENVIRONMENT, timeout=300)
         self.assertTrue(done.stderr)
 
     def test_what_is_wrong_is_said_once(self):
@@ -151,7 +148,7 @@ class Mpi(Case):
                               (("tune", "--profile", "p.csv", "--cluster", "c.json", "--strategy", "wfbp"), "wfbp")):
             done = self.mpirun(3, *command, "--engine", "mpi")
             self.assertEqual((done.returncode, done.stdout, done.stderr.count(says)), (2, "", 1), done.stderr)
-        (self.folder / "c.json").write_text(json.dumps({"name": "c", "workers": 4, "network": {"alpha": "10 us", "beta": "1 ns/B"}, "stragglers": [{"worker": 0, "factor": 1e12}]}), encoding="utf-8")
+        self.write("c.json", {"name": "c", "workers": 4, "network": {"alpha": "10 us", "beta": "1 ns/B"}, "stragglers": [{"worker": 0, "factor": 1e12}]})
         one = self.run_program("sweep", "s.json")
         three = self.mpirun(3, "sweep", "s.json", "--engine", "mpi")
         self.assertEqual(three.stderr.count(one.stderr.splitlines()[0]), 1, three.stderr)

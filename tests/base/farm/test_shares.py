@@ -4,7 +4,6 @@
 Run: python3 tests/base/farm/test_shares.py
 """
 
-import json
 import os
 import shutil
 import sys
@@ -22,9 +21,9 @@ OWN = {name: value for name, value in os.environ.items() if not name.startswith(
 class Shares(Case):
     def setUp(self):
         super().setUp()
-        (self.folder / "p.csv").write_text("layer,params,forward_us,backward_us\na,1000,10,20\nb,200000,30,60\n", encoding="utf-8")
-        (self.folder / "c.json").write_text(json.dumps({"name": "c", "workers": 4, "network": {"alpha": "10 us", "beta": "1 ns/B"}}), encoding="utf-8")
-        (self.folder / "s.json").write_text(json.dumps({"profiles": ["p.csv"], "clusters": ["c.json"], "workers": [2, 4, 8], "strategies": ["wfbp", "s-sgd", "ddp"]}), encoding="utf-8")
+        self.write("p.csv", "layer,params,forward_us,backward_us\na,1000,10,20\nb,200000,30,60\n")
+        self.write("c.json", {"name": "c", "workers": 4, "network": {"alpha": "10 us", "beta": "1 ns/B"}})
+        self.write("s.json", {"profiles": ["p.csv"], "clusters": ["c.json"], "workers": [2, 4, 8], "strategies": ["wfbp", "s-sgd", "ddp"]})
 
     def sweep(self, *arguments, **environment):
         return self.run_program("sweep", "s.json", *arguments, env={**OWN, **environment})
@@ -40,10 +39,10 @@ class Shares(Case):
                             ("1/3x", ": "), ("0/100001", "100001 shares"), ("auto", ": ")):
             self.refused("--shard", shard, "--out", "o.csv", says="command line: --shard: ")
         self.refused("--engine", "cloud", says="--engine: ")
-        self.refused("--shard", "0/2", "--merge", "p.csv", "--out", "o.csv", says="--shard: ")
-        self.refused("--merge", "p.csv", says="--merge: ")
-        self.refused("--engine", "slurm", says="--engine slurm: ")
-        self.refused("--chunk", "3", says="--chunk: ")
+        self.refused("--shard", "0/2", "--merge", "p.csv", "--out", "o.csv", says="--shard")
+        self.refused("--merge", "p.csv", says="--merge")
+        self.refused("--engine", "slurm", says="--engine slurm")
+        self.refused("--chunk", "3", says="--chunk")
         self.refused("--merge", "p.csv", "--out", "p.csv", says=": ")
         self.refused("--merge", "p.csv", "--out", "o.csv", says="p.csv: line 1: ")
         self.refused("--merge", "nothing.csv", "--out", "o.csv", says="nothing.csv: ")

@@ -4,7 +4,6 @@
 ALLREPLAY_ALL_CONFIGS=1: every file of configs/ instead of one. Run: python3 tests/base/farm/test_slurm.py
 """
 
-import json
 import os
 import re
 import shutil
@@ -30,15 +29,15 @@ class Sweeps(Case):
 
     def setUp(self):
         super().setUp()
-        (self.folder / "p.csv").write_text("layer,params,forward_us,backward_us\na,1000,10,20\nb,200000,30,60\n", encoding="utf-8")
-        (self.folder / "c.json").write_text(json.dumps({"name": "c", "workers": 4, "network": {"alpha": "10 us", "beta": "1 ns/B"}}), encoding="utf-8")
+        self.write("p.csv", "layer,params,forward_us,backward_us\na,1000,10,20\nb,200000,30,60\n")
+        self.write("c.json", {"name": "c", "workers": 4, "network": {"alpha": "10 us", "beta": "1 ns/B"}})
         self.write_sweep(rows=9)
 
     def write_sweep(self, rows):
         """2 + 2 ROWS of them."""
         sweep = {"profiles": ["p.csv"], "clusters": ["c.json"], "workers": [2, 4],
                  "strategies": ["best", {"name": "us-byte", "second_phase": {"each": "random:{}", "from": 1, "to": rows}}]}
-        (self.folder / "s.json").write_text(json.dumps(sweep), encoding="utf-8")
+        self.write("s.json", sweep)
 
 
 @needs_program
@@ -140,8 +139,7 @@ class OnSlurm(Sweeps):
         return untimed_rows((self.folder / name).read_text(encoding="utf-8"))
 
     def one(self, sweep="s.json"):
-        done = self.run_program("sweep", sweep, "--out", "one.csv", "--force")
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.output("sweep", sweep, "--out", "one.csv", "--force")
         return self.rows("one.csv")
 
     def jobs(self, out):
@@ -196,7 +194,7 @@ class OnSlurm(Sweeps):
 
     def test_a_refusal_is_one_line(self):
         for arguments, says in ((("--partition", "nowhere"), ": "), (("--time", "yesterday"), ": "), (("--partition", "a b"), ": "),
-                                (("--chunk", "0"), "--chunk: "), (("--shard", "0/2"), "--shard: ")):
+                                (("--chunk", "0"), "--chunk: "), (("--shard", "0/2"), "--shard")):
             done = self.sweep("--out", "o.csv", *arguments)
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
             self.assertIn(says, done.stderr)

@@ -406,4 +406,28 @@ TEST_CASE("hostile configurations are refused") {
   CHECK(place_of_error("a.json", std::string(100'000, '[')) != "");
   CHECK(place_of_error("a.toml", "a = " + std::string(100'000, '[')) != "");
   CHECK(place_of_error("a.sh", "$(" + std::string(100'000, '(')) != "");
+  CHECK(place_of_error("a.yaml", "a: [" + std::string(1 << 20, ',')) == "a.yaml");
+}
+
+// toml++ recurses into each part of a key, however it is written and wherever it stands; dots in strings are none.
+TEST_CASE("keys of too many parts are refused") {
+  std::string plain = "a", quoted = "'a'";
+  for (int i = 0; i < 50'000; ++i) plain += ".a", quoted += " . \"a\\\".\"";
+  CHECK(place_of_error("a.toml", "[training]\n" + plain + " = 1\n") == "a.toml: line 2");
+  CHECK(place_of_error("a.toml", "[training]\n\n" + quoted + " = 1\n") == "a.toml: line 3");
+  CHECK(place_of_error("a.toml", "[[" + plain + "]]\n") == "a.toml: line 1");
+  CHECK(place_of_error("a.toml", "x = {y = \"\"\"z\"\"\"\", " + plain + " = 1}\n") == "a.toml: line 1");
+  const std::string dots(1000, '.'), batch = "[training]\nlocal_batch_size = 2 # " + dots;
+  const std::string job = fmt::format("\n[job]\na = '{0}'\nb = \"{0}\"\nc = \"\"\"\n{0}\n\"\"\"\n", dots);
+  CHECK(flags_of("a.toml", batch + job) == flags_of("a.toml", batch));
+}
+
+TEST_CASE("keys that are too long or not visible are refused") {
+  const std::string x(1001, 'x');
+  for (const std::string& key : {x, std::string("\"\\u202e\"")})
+    CHECK(place_of_error("a.toml", "[training]\n" + key + " = 1\n").starts_with("a.toml: line "));
+  CHECK(place_of_error("a.yaml", "distributed_type: FSDP\n? " + x + "\n: 1\n").starts_with("a.yaml: line "));
+  CHECK(place_of_error("a.json", R"({"zero_optimization": {")" + x + R"(": 1}})") == "a.json: /zero_optimization");
+  CHECK(place_of_error("a.sh", "#!/bin/sh\npretrain.py --micro-batch-size 1 --" + x + " 1\n")
+            .starts_with("a.sh: line 2"));
 }

@@ -11,7 +11,7 @@
 #include "sim/plans/schedule/gradients.hpp"
 #include "sim/plans/schedule/offer.hpp"
 #include "sim/replay/training/options.hpp"
-#include "sim/studies/experiment/framework_words.hpp"
+#include "sim/studies/experiment/layouts.hpp"
 
 using namespace allreplay;
 
@@ -154,10 +154,10 @@ TEST_CASE("settings of layouts are read back") {
               scenario.profile = profile_of("bf16", 2, 4);
               scenario.strategy = &find_strategy(strategy, {});
               option_named("optimizer")->set(scenario.options, optimizer, {});
-              const FrameworkWords words = framework_words(search, layout, scenario);
-              REQUIRE(!words.settings.empty());
-              CAPTURE(words.settings);
-              ReadBack back = read_back(words.settings, scenario.profile);
+              const std::string settings = framework_words(search, layout, scenario).second;
+              REQUIRE(!settings.empty());
+              CAPTURE(settings);
+              ReadBack back = read_back(settings, scenario.profile);
               CHECK(back.strategy == strategy);
               CHECK(back.flags["--tp"] == "2");
               CHECK(back.flags["--cp"] == "2");

@@ -1,11 +1,10 @@
-#include "sim/output/html/chosen_timelines.hpp"
 
 #include <algorithm>
 
 #include "tests/catch.hpp"
 #include "tests/output/report/results.hpp"
 
-#include "sim/output/html/report_page.hpp"
+#include "sim/output/html/pages.hpp"
 
 using namespace allreplay;
 
@@ -17,7 +16,7 @@ SweepResult swept(const std::string& config) {
   const Sweep sweep = sweep_of(config);
   const std::string out = result_file("swept.csv", "");
   run_sweep(sweep, {.out = out, .progress = false});
-  return read_sweep_result(Files(), out);
+  return sweep_result_of(read_results(Files(), out));
 }
 
 const std::string config = R"({"name": "x", "profiles": ["googlenet_k80_b32", "resnet50_k80_b16"],
@@ -53,7 +52,7 @@ TEST_CASE("options and collectives of a row are simulated, too") {
     {"name": "us-byte", "second_phase": "random:7"}, {"name": "bytescheduler", "credit": "5 MB"}, "dear", "best"]})";
   const SweepResult result = swept(options);
   for (const ResultRow& row : result.rows) {
-    SweepResult one{.file = result.file, .columns = result.columns, .rows = {row}, .groups = {{{0}, {{64, {{0}, 1}}}}}};
+    SweepResult one{.table = result.table, .rows = {row}, .groups = {{{0}, {{64, {{0}, 1}}}}}};
     const ChosenTimelines chosen = choose_timelines({}, one, sweep_of(options), 1);
     INFO(row.series);
     CHECK(std::holds_alternative<Outcome>(chosen.timelines.at(0).outcome));
@@ -66,7 +65,7 @@ TEST_CASE("rows with codecs are simulated again, too") {
   const SweepResult result = swept(codecs);
   REQUIRE(result.groups.size() == 1);
   for (const ResultRow& row : result.rows) {
-    SweepResult one{.file = result.file, .columns = result.columns, .rows = {row}, .groups = {{{0}, {{64, {{0}, 1}}}}}};
+    SweepResult one{.table = result.table, .rows = {row}, .groups = {{{0}, {{64, {{0}, 1}}}}}};
     INFO(row.series);
     CHECK(std::holds_alternative<Outcome>(choose_timelines({}, one, sweep_of(codecs), 1).timelines.at(0).outcome));
   }
@@ -93,7 +92,7 @@ TEST_CASE("names of files are taken from the configuration") {
     "strategies": ["wfbp", "sync-easgd"]})"));
   const std::string out = result_file("mine_out.csv", "");
   run_sweep(sweep, {.out = out, .progress = false});
-  const SweepResult result = read_sweep_result(Files(), out);
+  const SweepResult result = sweep_result_of(read_results(Files(), out));
   CHECK(std::holds_alternative<Outcome>(choose_timelines({}, result, sweep, 1).timelines.at(0).outcome));
 }
 
@@ -111,14 +110,16 @@ TEST_CASE("a row of a sweep is found by all of its names, and by no fewer") {
     CHECK(std::get<Outcome>(one.outcome).result.metrics.iteration_s == result.rows[one.row].iteration_s);
   }
   // Without the column of clusters either request could be meant.
-  const auto at = std::find(result.columns.begin(), result.columns.end(), "cluster") - result.columns.begin();
-  REQUIRE(at < static_cast<std::ptrdiff_t>(result.columns.size()));
-  result.columns.erase(result.columns.begin() + at);
-  for (ResultRow& row : result.rows) {
-    const Texts all = std::exchange(row.cells, {});
+  const auto table = std::make_shared<ResultTable>(*result.table);
+  const std::size_t at = table->place("cluster");
+  table->columns.erase(table->columns.begin() + static_cast<std::ptrdiff_t>(at));
+  for (std::size_t row = 0; row < result.rows.size(); ++row) {
+    const Texts all = std::exchange(table->rows[row].cells, {});
     for (std::size_t i = 0; i < all.size(); ++i)
-      if (static_cast<std::ptrdiff_t>(i) != at) row.cells.push_back(all[i]);
+      if (i != at) table->rows[row].cells.push_back(all[i]);
+    result.rows[row].line = &table->rows[row];
   }
+  const auto before = std::exchange(result.table, table);  // which names of rows still refer to
   for (const ChosenTimeline& one : choose_timelines({}, result, sweep, 2).timelines)
     CHECK(std::holds_alternative<std::string>(one.outcome));
 }

@@ -1,9 +1,7 @@
-#include "sim/output/html/report_page.hpp"
-
 #include "tests/catch.hpp"
 #include "tests/output/report/results.hpp"
 
-#include "sim/output/html/report_charts.hpp"
+#include "sim/output/html/pages.hpp"
 
 using namespace allreplay;
 

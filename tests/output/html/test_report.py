@@ -9,8 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import needs_program  # noqa: E402
+from program import Case, needs_program, rows_of, run  # noqa: E402
 
 SWEEP = {"name": "small", "description": "a < b & c", "reproduces": "nothing published",
          "profiles": ["googlenet_k80_b32", {"profile": "mine.csv", "forward_ratio": 0.5}], "clusters": ["k80-10gbe"],
@@ -46,18 +45,15 @@ class Outline(html.parser.HTMLParser):
 
 
 @needs_program
-class Report(program.Case):
+class Report(Case):
     def setUp(self):
         super().setUp()
         self.write("small.json", json.dumps(SWEEP))
         self.write("mine.csv", PROFILE)
         self.run_program("sweep", "small.json", "--out", "rows.csv")
 
-    def write(self, name, text):
-        (self.folder / name).write_text(text, encoding="utf-8")
-
     def call(self, *arguments, folder=None):
-        return program.run(*arguments, cwd=folder or self.folder)
+        return run(*arguments, cwd=folder or self.folder)
 
     def run_program(self, *arguments):
         done = self.call(*arguments)
@@ -87,7 +83,7 @@ class Report(program.Case):
 
     def test_the_numbers_of_the_csv(self):
         head, cells = self.table(self.page("--config", "small.json")[0])
-        rows = program.rows_of(self.folder / "rows.csv")
+        rows = rows_of(self.folder / "rows.csv")
         self.assertEqual(len(cells), len(rows))
         column, = [i for i, name in enumerate(head) if name.startswith("iteration")]
         unit = {"s": 1, "ms": 1e-3}[head[column].split("\u00a0")[-1]]
@@ -107,7 +103,7 @@ class Report(program.Case):
 
     def rows(self):
         """The CSV's rows that have timelines: of each profile, at the largest size, the fastest and the slowest."""
-        rows = program.rows_of(self.folder / "rows.csv")
+        rows = rows_of(self.folder / "rows.csv")
         time = lambda row: float(row["iteration_s"])
         some = [[row for row in rows if (row["profile"], row["workers"]) == (profile, "64")]
                 for profile in dict.fromkeys(row["profile"] for row in rows)]

@@ -223,7 +223,7 @@ TEST_CASE("a column is a row") {
   const Scenario scenario = two_layers("zero-1");
   const Result result = simulate(scenario);
   const CollectiveChoice choice = collective_of(scenario);
-  const Row row{{exposed_share, exposed_share.get({scenario, choice, result.metrics, result.memory})}};
+  const Row row{{exposed_share, exposed_share.get({scenario, choice, result})}};
   CHECK(csv_header(std::array{exposed_share.key}) == "exposed_share");
   CHECK(to_csv(row) == "0.5625");
   CHECK(json_of(row).dump() == R"({"exposed_share":0.5625})");

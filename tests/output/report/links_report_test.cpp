@@ -1,10 +1,10 @@
 // The use of links, as JSON.
-#include "sim/output/report/links_report.hpp"
-
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.hpp"
 #include "tests/replay/training/scenario.hpp"
+
+#include "sim/output/report/topology_report.hpp"
 
 using namespace allreplay;
 

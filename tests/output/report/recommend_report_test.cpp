@@ -69,9 +69,9 @@ TEST_CASE("a ranking is sorted, speaks the frameworks' words, and repeats itself
     if (i > 1 && !ranking[i].ties && !ranking[i - 1].ties)
       REQUIRE(before <= ranking[i].tuned.result.metrics.iteration_s);
   }
-  const JsonValue best = recommend_json({ranking}, {.tie = 0.05}).items().front();
+  const JsonValue best = recommend_json({ranking}, {.tie = 0.05}).front();
   CHECK(best.contains("settings"));
-  CHECK(best.at("tie").number() == 0.05);
+  CHECK(best.at("tie").get<double>() == 0.05);
 }
 
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sim/base/core/file.hpp"
-#include "sim/output/report/sweep_result.hpp"
+#include "sim/studies/results/sweep_result.hpp"
 
 namespace allreplay {
 
@@ -39,7 +39,7 @@ inline SweepResult sized_result(const std::vector<std::pair<std::string, int>>& 
   const auto ended = [](std::string line, const std::string& cell) { return line.insert(line.size() - 1, "," + cell); };
   std::string text = ended(result_header, "memory_bytes");
   for (const auto& [row, gigabytes] : rows) text += ended(row, std::to_string(gigabytes) + "000000000");
-  return parse_sweep_result(text, "r.csv");
+  return sweep_result_of(parse_results(text, "r.csv"));
 }
 
 /// A separate folder for this process, removed at its end.
@@ -63,7 +63,7 @@ inline std::string result_file(const std::string& name, const std::string& text)
 }
 
 inline SweepResult result_of(const std::string& rows) {
-  return read_sweep_result(Files(), result_file("result.csv", result_header + rows));
+  return sweep_result_of(read_results(Files(), result_file("result.csv", result_header + rows)));
 }
 
 }  // namespace allreplay

@@ -31,14 +31,14 @@ Table table_of_three() {
 }  // namespace
 
 TEST_CASE("words are aligned left, numbers at their decimal points, with one unit per column") {
-  Table table({"name", "time", {"size", "B"}});
+  Table table({"name", "time", "size"});
   table.add({"α", cell::seconds(0.0123), cell::count(8)});
   table.add({"beta", cell::seconds(1.2), cell::count(1024)});
   table.add({"-", "none", "-"});
   // The greater of the two is the median: seconds. 12.3 ms have two digits with three decimals.
   CHECK(table.text({}) ==
         "name   time  size\n"
-        "          s     B\n"
+        "          s\n"
         "-----------------\n"
         "α     0.012     8\n"
         "beta  1.200  1024\n"
@@ -98,9 +98,7 @@ TEST_CASE("empty columns are omitted") {
 }
 
 TEST_CASE("a column is written like another, so that their numbers can be added") {
-  TableColumn exposed("exposed");
-  exposed.scaled_like = "iteration";
-  Table table({"strategy", "iteration", exposed});
+  Table table({"strategy", "iteration", {"exposed", "iteration", false}});
   table.add({"ddp", cell::seconds(0.3959), cell::seconds(0.0001451)});
   CHECK(table.text({}) ==
         "strategy  iteration  exposed\n"

@@ -50,7 +50,9 @@ TEST_CASE("a text without one of its values is left out, or the part in brackets
   CHECK(sentence("{name}[ in {iteration_s}]") == "wfbp in 250 ms\n");
   CHECK(sentence("{update_s:nonzero}").empty());
   CHECK(sentence("{update_s}") == "0 s\n");
-  CHECK(shown({{ViewText{}, ViewText{"{name}"}, ViewText{}, ViewText{"{codec}"}}}) == "wfbp\n");
+  const ViewText name{"{name}"};
+  CHECK(shown({{ViewFacts{{{"codec", "{codec}"}}}, name, name}}) == "wfbp\nwfbp\n");
+  CHECK(shown({{name, ViewFacts{{{"name", "{name}"}}}, ViewNotes{}, name}}) == "wfbp\n\nname  wfbp\n\nwfbp\n");
 }
 
 TEST_CASE("conditions are keys that have a value, or none") {

@@ -1,11 +1,12 @@
-#include "sim/output/view/calibration_picture.hpp"
-
 #include <cmath>
 #include <map>
 
 #include "tests/catch.hpp"
 #include "tests/output/picture/legible.hpp"
 #include "tests/studies/calibration/logs.hpp"
+
+#include "sim/output/view/pictures.hpp"
+#include "sim/studies/calibration/calibration.hpp"
 
 using namespace allreplay;
 

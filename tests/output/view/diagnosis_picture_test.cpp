@@ -1,10 +1,11 @@
-#include "sim/output/view/diagnosis_picture.hpp"
-
 #include <algorithm>
 #include <numeric>
 
 #include "tests/catch.hpp"
 #include "tests/output/picture/legible.hpp"
+
+#include "sim/output/view/pictures.hpp"
+#include "sim/studies/diagnosis/diagnosis.hpp"
 
 using namespace allreplay;
 

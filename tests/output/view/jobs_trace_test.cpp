@@ -1,12 +1,12 @@
 // Traces of several jobs.
-#include "sim/output/view/jobs_trace.hpp"
-
 #include <map>
 #include <set>
 
 #include "tests/catch.hpp"
 
 #include "sim/base/core/json.hpp"
+#include "sim/output/view/traces.hpp"
+#include "sim/studies/jobs/jobs_run.hpp"
 
 using namespace allreplay;
 

@@ -1,6 +1,4 @@
 // Pictures of a topology's nodes and links.
-#include "sim/output/view/links_picture.hpp"
-
 #include <algorithm>
 #include <cmath>
 
@@ -9,6 +7,8 @@
 #include "tests/replay/training/scenario.hpp"
 
 #include "sim/inputs/cluster/make_topology.hpp"
+#include "sim/output/view/pictures.hpp"
+#include "sim/replay/training/link_usage.hpp"
 
 using namespace allreplay;
 

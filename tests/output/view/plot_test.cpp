@@ -22,15 +22,16 @@ namespace {
 std::string sweep(std::size_t models, std::size_t sizes) {
   std::string csv =
       "profile,strategy,workers,origin,iteration_s,forward_s,backward_s,exposed_comm_s,codec_s,speedup,efficiency,"
-      "trial,best_so_far_s\n";
+      "trial,best_so_far_s,least_s,p25_s,p50_s,p75_s,most_s\n";
   int row = 0;
   for (std::size_t model = 0; model < models; ++model)
     for (const Strategy& strategy : strategies())
       for (std::size_t size = 0; size < sizes; ++size, ++row) {
         const double workers = 8.0 * static_cast<double>(1U << size);
-        csv += fmt::format("a model with a name {},{},{},estimated,{},0.1,0.2,{},{},{},{},{},0.3\n", model,
-                           strategy.name, workers, 0.3 + 0.01 * (row % 7), 0.01 * (row % 5), 0.001 * (row % 3),
-                           workers / 2, 0.5 + 0.01 * (row % 11), row + 1);
+        csv += fmt::format(
+            "a model with a name {},{},{},estimated,{},0.1,0.2,{},{},{},{},{},0.3,0.3,0.31,0.33,{},0.4\n", model,
+            strategy.name, workers, 0.3 + 0.01 * (row % 7), 0.01 * (row % 5), 0.001 * (row % 3), workers / 2,
+            0.5 + 0.01 * (row % 11), row + 1, 0.34 + 0.01 * (row % 4));
       }
   return csv;
 }
@@ -97,9 +98,9 @@ TEST_CASE("an option of a row is a column of the table") {
   files.add("rows.csv", "options,workers\ngroups=2;stop=0,8\n,8\nstop=1;workers=9,8\n");
   const ResultTable table = plot_table(read_results(files, "rows.csv"));
   CHECK(table.columns == std::vector<std::string>{"options", "workers", "groups", "stop"});
-  CHECK(table.rows[0].cells == Texts({"groups=2;stop=0", "8", "2", "0"}));
-  CHECK(table.rows[1].cells == Texts({"", "8", "", ""}));
-  CHECK(table.rows[2].cells == Texts({"stop=1;workers=9", "8", "", "1"}));  // a column of the file stays
+  CHECK(table.rows[0].cells == Texts(std::vector<std::string>{"groups=2;stop=0", "8", "2", "0"}));
+  CHECK(table.rows[1].cells == Texts(std::vector<std::string>{"", "8", "", ""}));
+  CHECK(table.rows[2].cells == Texts(std::vector<std::string>{"stop=1;workers=9", "8", "", "1"}));  // a column of the file stays
 }
 
 TEST_CASE("a series without an option is not named by it") {

@@ -1,5 +1,3 @@
-#include "sim/output/view/timeline_picture.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -14,6 +12,7 @@
 #include "sim/output/picture/svg.hpp"
 #include "sim/output/report/phrases.hpp"
 #include "sim/output/view/compare_picture.hpp"
+#include "sim/output/view/pictures.hpp"
 #include "sim/output/view/timeline_rows.hpp"
 #include "sim/studies/experiment/run.hpp"
 

@@ -1,5 +1,3 @@
-#include "sim/output/view/trace_events.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -11,6 +9,7 @@
 #include "tests/replay/training/scenario.hpp"
 
 #include "sim/base/core/json.hpp"
+#include "sim/output/view/traces.hpp"
 #include "sim/plans/schedule/strategy.hpp"
 #include "sim/studies/experiment/run.hpp"
 

@@ -1,11 +1,11 @@
-#include "sim/output/view/validation_picture.hpp"
-
 #include <set>
 
 #include "tests/catch.hpp"
 #include "tests/output/picture/legible.hpp"
 
 #include "sim/output/picture/series_look.hpp"
+#include "sim/output/view/pictures.hpp"
+#include "sim/studies/calibration/validation.hpp"
 
 using namespace allreplay;
 

@@ -182,12 +182,12 @@ TEST_CASE("groups of workers may lie in nodes in any way") {
     CHECK(layout.per_node == per_node);
     CHECK(layout.sharing == sharing);
   };
-  check_layout(layout_on(16, 2, 1, 4, {}), 1, 2, 1);  // two pairs in every node: no message leaves it
-  check_layout(layout_on(16, 8, 1, 4, {}), 2, 4, 1);  // a group fills two nodes
-  check_layout(layout_on(16, 2, 8, 4, {}), 2, 1, 4);  // equal places of those: four groups leave each node
-  check_layout(layout_on(16, 8, 2, 4, {}), 4, 2, 2);  // equal places of the pairs
-  check_layout(layout_on(12, 6, 1, 4, {}), 2, 4, 2);  // both groups leave the node in the middle
-  CHECK_THROWS_AS(layout_on(10, 5, 1, 4, {}), InputError);
+  check_layout(layout_of(Group{2, 1, 8}, 4, {}), 1, 2, 1);  // two pairs in every node: no message leaves it
+  check_layout(layout_of(Group{8, 1, 2}, 4, {}), 2, 4, 1);  // a group fills two nodes
+  check_layout(layout_of(Group{2, 8, 8}, 4, {}), 2, 1, 4);  // equal places of those: four groups leave each node
+  check_layout(layout_of(Group{8, 2, 2}, 4, {}), 4, 2, 2);  // equal places of the pairs
+  check_layout(layout_of(Group{6, 1, 2}, 4, {}), 2, 4, 2);  // both groups leave the node in the middle
+  CHECK_THROWS_AS(layout_of(Group{5, 1, 2}, 4, {}), InputError);
 }
 
 TEST_CASE("a group inside a node and one across nodes have the channels and prices of their levels") {

@@ -89,8 +89,9 @@ TEST_CASE("every schedule is complete and can start") {
           const RowIndex index = index_of(made, ranks, {});
           CHECK(index.micro_batches == batches);
           CHECK(index.chunks() == ranks * chunks);
+          const bool in_v = schedule.name == "zbv" || schedule.name == "dualpipe-v";
           for (std::uint32_t chunk = 0; chunk < index.chunks(); ++chunk)
-            CHECK(index.rank_of[chunk] == (schedule.in_v && chunk >= ranks ? 2 * ranks - 1 - chunk : chunk % ranks));
+            CHECK(index.rank_of[chunk] == (in_v && chunk >= ranks ? 2 * ranks - 1 - chunk : chunk % ranks));
           CHECK(parse_rows(write_rows(made), "rows") == made);
         }
 }

@@ -2,8 +2,7 @@
 #include "tests/catch.hpp"
 
 #include "sim/plans/schedule/codec.hpp"
-#include "sim/plans/schedule/frameworks.hpp"
-#include "sim/plans/schedule/merging.hpp"
+#include "sim/plans/schedule/planners.hpp"
 #include "sim/plans/schedule/us_byte.hpp"
 
 using namespace allreplay;

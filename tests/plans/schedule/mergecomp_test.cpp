@@ -1,12 +1,11 @@
 // MergeComp's groups against brute force over all partitions.
-#include "sim/plans/schedule/mergecomp.hpp"
-
 #include <bit>
 
 #include "tests/catch.hpp"
 #include "tests/random_profile.hpp"
 
 #include "sim/plans/schedule/gradients.hpp"
+#include "sim/plans/schedule/planners.hpp"
 
 using namespace allreplay;
 

@@ -1,5 +1,3 @@
-#include "sim/plans/schedule/merging.hpp"
-
 #include <algorithm>
 
 #include "tests/catch.hpp"
@@ -7,6 +5,7 @@
 
 #include "sim/plans/schedule/gradients.hpp"
 #include "sim/plans/schedule/needs.hpp"
+#include "sim/plans/schedule/planners.hpp"
 #include "sim/plans/schedule/strategy.hpp"
 
 using namespace allreplay;

@@ -1,6 +1,6 @@
-#include "sim/plans/schedule/partitioning.hpp"
-
 #include "tests/catch.hpp"
+
+#include "sim/plans/schedule/planners.hpp"
 
 using namespace allreplay;
 

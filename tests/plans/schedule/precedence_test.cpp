@@ -1,11 +1,10 @@
-#include "sim/plans/schedule/precedence.hpp"
-
 #include <algorithm>
 #include <numeric>
 
 #include "tests/catch.hpp"
 
 #include "sim/base/core/random.hpp"
+#include "sim/plans/schedule/transfer_order.hpp"
 
 using namespace allreplay;
 

@@ -5,9 +5,9 @@
 #include "tests/error_place.hpp"
 #include "tests/plans/schedule/planned.hpp"
 
-#include "sim/plans/schedule/fsdp.hpp"
 #include "sim/plans/schedule/needs.hpp"
 #include "sim/plans/schedule/strategy.hpp"
+#include "sim/plans/schedule/units.hpp"
 
 using namespace allreplay;
 using namespace planned;

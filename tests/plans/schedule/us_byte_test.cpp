@@ -7,6 +7,7 @@
 #include "tests/random_profile.hpp"
 
 #include "sim/plans/schedule/gradients.hpp"
+#include "sim/plans/schedule/planners.hpp"
 
 using namespace allreplay;
 

@@ -48,8 +48,8 @@ std::string nccl_log(int workers, const OwnFolder& folder) {
          folder, context);
   std::string text = "bytes,time_s\n";
   const JsonValue rows = JsonValue::parse(context.console.printed);
-  for (const JsonValue& row : rows.items())
-    text += fmt::format("{},{}\n", row.at("bytes").number(), row.at("time_s").number());
+  for (const JsonValue& row : rows)
+    text += fmt::format("{},{}\n", row.at("bytes").get<double>(), row.at("time_s").get<double>());
   return text;
 }
 

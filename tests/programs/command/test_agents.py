@@ -11,21 +11,18 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import ROOT  # noqa: E402
+from program import ROOT, Case, needs_program, output  # noqa: E402
 
 PAGE = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
 ROWS = [(shlex.split(command), re.findall("`([^`]+)`", keys)) for command, keys in re.findall(r"^\| .* \| `allreplay (.+?)` \| (.+) \|$", PAGE, re.M)]
 EXAMPLES = str(ROOT / "docs" / "examples")
 
 
-@program.needs_program
-class Agents(program.Case):
+@needs_program
+class Agents(Case):
     def answer(self, words):
         """What a command prints, as JSON, and nothing else on standard output."""
-        done = self.run_program(*(word.replace("$E", EXAMPLES) for word in words))
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)
+        return json.loads(self.output(*(word.replace("$E", EXAMPLES) for word in words)))
 
     def test_every_row(self):
         self.assertGreater(len(ROWS), 15)
@@ -44,9 +41,7 @@ class Agents(program.Case):
 
     def test_a_plain_error(self):
         for words in (["run", "-p", "nothing", "-c", "k80-10gbe", "-s", "ddp"], ["run", "--nothing"]):
-            done = self.run_program(*words, "--json")
-            self.assertEqual((done.returncode, done.stdout), (2, ""))
-            self.assertRegex(done.stderr, r"^[^\n]+: [^\n]+ \([^\n]+\)\n$")
+            self.assertRegex(self.refusal(*words, "--json"), r"^[^\n]+: [^\n]+ \([^\n]+\)\n$")
 
     def test_same_bytes(self):
         texts = [re.sub(r'"wall_s": [^,\n]+', "", self.run_program(*ROWS[1][0]).stdout) for _ in range(2)]
@@ -55,7 +50,7 @@ class Agents(program.Case):
     def test_every_command_with_json_has_a_row(self):
         """But for those that write files, or print none."""
         silent = {"codec", "calibrate", "tune", "schedule", "estimate", "import", "export", "plot", "report", "help", "completion"}
-        commands = set(re.findall(r"^  ([a-z]+) {2,}", program.output("--help").partition("Commands:")[2].partition("\n\n")[0], re.M))
+        commands = set(re.findall(r"^  ([a-z]+) {2,}", output("--help").partition("Commands:")[2].partition("\n\n")[0], re.M))
         self.assertEqual(commands - silent, {words[0] for words, _ in ROWS})
 
     def test_the_page_is_short(self):

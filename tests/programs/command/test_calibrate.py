@@ -11,8 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import REFERENCE, ROOT, needs_program  # noqa: E402
+from program import REFERENCE, ROOT, Case, answer, needs, needs_program, refusal  # noqa: E402
 
 K80 = REFERENCE / "originals" / "bcaffe_k80"
 SIZES = [8 << i for i in range(26)]  # 8 B to 256 MiB
@@ -35,7 +34,7 @@ def nccl_tests(times, ranks, prefix="", passes=2):
 
 
 @needs_program
-class Calibrate(program.Case):
+class Calibrate(Case):
     def output(self, *arguments):
         done = self.run_program(*arguments)
         self.assertEqual((done.returncode, done.stderr), (0, ""), done.stderr)
@@ -43,10 +42,6 @@ class Calibrate(program.Case):
 
     def fitted(self, *arguments):
         return json.loads(self.output("calibrate", *arguments, "--json"))
-
-    def write(self, name, text):
-        (self.folder / name).write_text(text)
-        return name
 
     def test_noisy_log_gives_the_constants(self):
         # 3 % of noise. T's scale is known to 3 %/√26, a and b to about 3 %/√(13·0.95) each, since half of the sizes are
@@ -74,19 +69,14 @@ class Calibrate(program.Case):
         row = json.loads(self.output("collective", "--cluster", "table.json", "--bytes", "1MiB", "--json"))[0]
         self.assertAlmostEqual(row["time_s"], 300e-6 + 0.5e-9 * 2**20, delta=1e-9)
         # A table holds for what was measured alone.
-        done = self.run_program("run", "--profile", "resnet50_p100_b64", "--cluster", "table.json", "--strategy", "wfbp", "--workers", "16")
-        self.assertEqual(done.returncode, 2)
-        self.assertTrue(done.stderr)
+        self.assertTrue(self.refusal("run", "--profile", "resnet50_p100_b64", "--cluster", "table.json", "--strategy", "wfbp", "--workers", "16"))
         # Nor is the line carried out of the one host that the log lists; from two hosts to more it is, with a warning.
         for command in ("compare", "run"):
             strategy = ("--strategies" if command == "compare" else "--strategy", "wfbp")
-            done = self.run_program(command, "--profile", "resnet50_p100_b64", "--cluster", "line.json", *strategy, "--workers", "512")
-            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
-            self.assertTrue(done.stderr)
+            self.assertTrue(self.refusal(command, "--profile", "resnet50_p100_b64", "--cluster", "line.json", *strategy, "--workers", "512"))
         self.output("calibrate", self.write("two.log", nccl_tests({m: 50 + 1e-3 * m for m in SIZES}, 16)), "--collective", "ring", "--cluster-out", "two.json")
         self.assertEqual(json.loads((self.folder / "two.json").read_text())["network"]["node"], {"workers": 8})
-        done = self.run_program("compare", "--profile", "resnet50_p100_b64", "--cluster", "two.json", "--strategies", "wfbp", "--workers", "512")
-        self.assertEqual(done.returncode, 0)
+        done = self.success("compare", "--profile", "resnet50_p100_b64", "--cluster", "two.json", "--strategies", "wfbp", "--workers", "512")
 
     def test_a_calibration_of_the_programs_own_times_gives_its_constants(self):
         cluster = {"name": "c", "workers": 12, "network": {"alpha": "7 us", "beta": "0.3 ns/B", "gamma": "0.05 ns/B"}}
@@ -101,8 +91,7 @@ class Calibrate(program.Case):
 
     def test_the_report_is_deterministic_and_warns_of_the_wire(self):
         log = self.write("log.csv", "bytes,time_us,nodes\n" + "".join(f"{m},{(30 + 2.5e-4 * m) * n},{n}\n" for n in (2, 4) for m in SIZES))
-        done = self.run_program("calibrate", log, "--workers", "2", "--line-rate", "10 Gbit/s")
-        self.assertEqual(done.returncode, 0)
+        done = self.success("calibrate", log, "--workers", "2", "--line-rate", "10 Gbit/s")
         self.assertTrue(done.stderr)
         self.assertEqual(done.stdout, self.run_program("calibrate", log, "--workers", "2", "--line-rate", "10 Gbit/s").stdout)
         self.assertAlmostEqual(self.fitted(log, "--workers", "4")["a"], 120e-6, delta=1e-13)
@@ -186,9 +175,8 @@ class Calibrate(program.Case):
                                    (["--cluster", "a100x8-8x200gbps"], "command line: --cluster: "),
                                    (["node.log"], "node.log: "),
                                    (["node.log", "--workers", "8"], "command line: --workers: ")):
-            done = self.run_program("calibrate", log, *arguments)
-            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
-            self.assertTrue(done.stderr.startswith(message), done.stderr)
+            error = self.refusal("calibrate", log, *arguments)
+            self.assertTrue(error.startswith(message), error)
         self.write("gather.log", nccl_tests({m: 50 + 1e-3 * m for m in SIZES}, 16, passes=1) + "# all_gather_perf\n")
         done = self.run_program("calibrate", log, "gather.log")
         self.assertTrue(done.stderr)
@@ -230,11 +218,8 @@ class Calibrate(program.Case):
         for name, (arguments, message) in cases.items():
             with self.subTest(name):
                 writing = [] if {"--plot", "--cluster-out"} & set(arguments) else ["--cluster-out", "out.json", "--plot", "out.svg"]
-                done = self.run_program("calibrate", *arguments, *writing)
-                self.assertEqual(done.returncode, 2, done.stdout)
-                self.assertEqual(done.stdout, "")
-                self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
-                self.assertTrue(done.stderr.startswith(message), done.stderr)
+                error = self.refusal("calibrate", *arguments, *writing)
+                self.assertTrue(error.startswith(message), error)
                 self.assertEqual(sorted(os.listdir(self.folder)), before)
         self.assertEqual((self.folder / "good.log").read_text(), good)
 
@@ -265,14 +250,12 @@ class Calibrate(program.Case):
 
 
 @needs_program
-@program.needs(K80)
+@needs(K80)
 class RealLogs(unittest.TestCase):
     """B-Caffe's osu_allreduce logs: 2, 4 and 8 K80 nodes on 10 Gbit/s Ethernet."""
 
     def fitted(self, *arguments):
-        done = program.run("calibrate", *map(str, arguments), "--json")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)
+        return answer("calibrate", *map(str, arguments))
 
     def test_tables_follow_the_logs_where_lines_cannot(self):
         for nodes in (2, 4, 8):
@@ -307,7 +290,7 @@ class RealLogs(unittest.TestCase):
 
 
 @needs_program
-@program.needs(REFERENCE / "originals" / "nccl_tests")
+@needs(REFERENCE / "originals" / "nccl_tests")
 class RealNcclTests(unittest.TestCase):
     """Two published logs, of old columns and of new ones; neither names its benchmark."""
 
@@ -315,15 +298,12 @@ class RealNcclTests(unittest.TestCase):
         for name, workers in (("a100_40gb_2x8_p4d_efa", 16), ("h100_80gb_1x8_dgx", 8)):
             with self.subTest(name):
                 log = REFERENCE / "originals" / "nccl_tests" / f"{name}.txt"
-                done = program.run("calibrate", str(log), "--json")
-                self.assertEqual(done.returncode, 0, done.stderr)
-                result = json.loads(done.stdout)
+                result = answer("calibrate", str(log))
                 self.assertEqual((result["workers"], result["collective"]), (workers, "ring"))
                 for arguments, message in ((("--collective", "all-gather"), "command line: --collective: "),
                                            (("--workers", "7"), "command line: --workers: ")):
-                    done = program.run("calibrate", str(log), *arguments)
-                    self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
-                    self.assertTrue(done.stderr.startswith(message), done.stderr)
+                    error = refusal("calibrate", str(log), *arguments)
+                    self.assertTrue(error.startswith(message), error)
 
 
 if __name__ == "__main__":

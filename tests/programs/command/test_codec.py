@@ -11,7 +11,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import program  # noqa: E402
-from program import PROGRAM, ROOT  # noqa: E402
+from program import PROGRAM, ROOT, refusal  # noqa: E402
 
 TOOL = ROOT / "tools" / "measure_codecs.py"
 
@@ -38,9 +38,7 @@ class Codec(unittest.TestCase):
 
     def refuse(self, *arguments):
         """The one line of a refusal."""
-        done = run(*arguments)
-        self.assertEqual((done.returncode, done.stdout, len(done.stderr.splitlines())), (2, "", 1), done.stderr)
-        return done.stderr.strip()
+        return refusal("codec", *arguments).strip()
 
     def test_every_codec(self):
         for codec, size in BYTES.items():

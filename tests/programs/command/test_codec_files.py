@@ -8,8 +8,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import ROOT, needs_program, output  # noqa: E402
+from program import ROOT, Case, answer, needs_program  # noqa: E402
 
 SETTING = ("--profile", "resnet50_v100_b32", "--cluster", "v100-10gbe")
 NUMBERS = ("iteration_s", "exposed_comm_s", "comm_busy_s", "codec_s")
@@ -28,15 +27,15 @@ VECTORS = [[9600], [10]]
 
 
 @needs_program
-class CodecFiles(program.Case):
+class CodecFiles(Case):
     def file(self, bytes_="4 * elements", name="own.json", **keys):
         text = {"bytes": bytes_, "collective": "all-reduce", "error_feedback": False, "device": "Tesla V100", "origin": "estimated", "source": "a test",
                 "encode": {"base": "0.1 ms", "per_element": "0.02 ns"}, "decode": {"base": "0.03 ms", "per_element": "0.01 ns"}, **keys}
-        (self.folder / name).write_text(json.dumps({key: value for key, value in text.items() if value is not None}), encoding="utf-8")
+        self.write(name, {key: value for key, value in text.items() if value is not None})
         return self.folder / name
 
     def run_with(self, codec, *words):
-        return json.loads(output("run", *SETTING, "--codec", codec, *words, "--json"))
+        return answer("run", *SETTING, "--codec", codec, *words)
 
     def test_the_same_formula_gives_the_same_numbers(self):
         for name, formula, collective, feedback in (("fp16", "2 * elements", "all-reduce", False), ("qsgd", "ceil(elements * bits / 8) + 4", "all-gather", False),
@@ -53,7 +52,7 @@ class CodecFiles(program.Case):
         """The result on two workers, and the bytes sent: at 1 GB/s without start-ups a payload takes a nanosecond a byte, as one all-reduce or all-gather of two."""
         cluster = self.folder / "two.json"
         cluster.write_text('{"name": "two", "workers": 2, "network": {"alpha": "0 s", "bandwidth": "1 GB/s", "collective": "ring"}}', encoding="utf-8")
-        row = json.loads(output("run", "--profile", profile, "--cluster", cluster, "--strategy", strategy, "--codec", codec, *words, "--json"))
+        row = answer("run", "--profile", profile, "--cluster", cluster, "--strategy", strategy, "--codec", codec, *words)
         return row, round(row["comm_busy_s"] * 1e9)
 
     def payload(self, codec, shapes, *words):
@@ -95,9 +94,8 @@ class CodecFiles(program.Case):
                            ({"collective": None}, "own.json: the key 'collective' is missing"),
                            ({"error_feedback": "yes"}, "own.json: /error_feedback: "),
                            ({"codec": "qsgd"}, "own.json: /codec: ")):
-            done = self.run_program("run", *SETTING, "--strategy", "ddp", "--codec", self.file(**keys).name)
-            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), f"{keys}: {done.stderr}")
-            self.assertTrue(done.stderr.startswith(says), f"{keys}: {done.stderr}")
+            error = self.refusal("run", *SETTING, "--strategy", "ddp", "--codec", self.file(**keys).name)
+            self.assertTrue(error.startswith(says), f"{keys}: {error}")
 
 
 if __name__ == "__main__":

@@ -10,8 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import ROOT, needs_program, output  # noqa: E402
+from program import ROOT, Case, answer, listed, needs_program, output  # noqa: E402
 
 EXAMPLES = ROOT / "docs" / "examples"
 SETTING = ("--profile", "resnet20_p102_b128", "--cluster", "k80-10gbe")
@@ -22,18 +21,18 @@ UNITS = {"_s": "s", "_bytes": "B", "_GBps": "GB/s", "_hours": "h", "_usd": "USD"
 
 
 @needs_program
-class Columns(program.Case):
+class Columns(Case):
     """The registry, and what the commands write."""
 
     def setUp(self):
         super().setUp()
-        self.registry = {row["key"]: row for row in json.loads(output("list", "columns", "--json"))}
+        self.registry = {row["key"]: row for row in answer("list", "columns")}
 
     def described(self, keys, where):
         self.assertEqual([key for key in keys if key not in self.registry], [], where)
 
     def test_each_row_is_whole(self):
-        self.assertEqual(len(self.registry), len(json.loads(output("list", "columns", "--json"))))  # keys are unique
+        self.assertEqual(len(self.registry), len(answer("list", "columns")))  # keys are unique
         for key, row in self.registry.items():
             with self.subTest(column=key):
                 self.assertEqual(list(row), ["key", "title", "axis", "unit", "role", "lower_is_better", "about"])
@@ -67,7 +66,7 @@ class Columns(program.Case):
         measured.write_text("profile,cluster,workers,strategy,iteration_s\nresnet20_p102_b128,k80-10gbe,8,ddp,0.1\n", encoding="utf-8")
         output("validate", measured, "--out", validated)
         for words in (("compare", *SETTING, "--workers", "8", "--csv"), ("tune", *ONE, "--budget", "3", "--csv"), ("sweep", jobs, "--csv")):
-            self.described(self.head(output(*words)) - set(program.listed("options")), words)
+            self.described(self.head(output(*words)) - set(listed("options")), words)
         self.described(self.head(validated.read_text(encoding="utf-8")), "validate")
 
     @staticmethod

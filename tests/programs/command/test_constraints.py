@@ -13,8 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import listed, needs_program, run  # noqa: E402
+from program import WIDE, Case, listed, needs_program  # noqa: E402
 
 # Of every option a value that is not its default, as results write it; and what it takes that anything reads it.
 VALUES = {
@@ -51,14 +50,14 @@ NETWORK = {"node": {"workers": 4, "alpha": "1 us", "bandwidth": "20 GB/s"}, "alp
 
 
 @needs_program
-class Constraints(program.Case):
+class Constraints(Case):
     def setUp(self):
         super().setUp()
         flat = {key: NETWORK[key] for key in ("alpha", "bandwidth")}
         jitter = {"distribution": "lognormal", "sigma": 0.1, "seed": 3}
         for name, network, more in (("plain", NETWORK, {}), ("flat", flat, {}), ("jitter", NETWORK, {"jitter": jitter})):
             cluster = {"name": name, "workers": 8, "network": network, **more}
-            (self.folder / f"{name}.json").write_text(json.dumps(cluster), encoding="utf-8")
+            self.write(f"{name}.json", cluster)
         self.numbers = functools.cache(self.numbers)
 
     def answer(self, *words):
@@ -139,7 +138,7 @@ class Constraints(program.Case):
         """What compression is held against has the same micro-batches, barrier and sizes."""
         options = ["--option", "accumulate=3", "--option", "barrier=iteration", "--option", "bucket_cap=40MiB"]
         words = ["--profile", "googlenet_k80_b32", "--cluster", "flat.json", *options]
-        done = self.run_program("recommend", *words, "--strategies", "ddp", "--codec", "fp16", "--budget", "2", env=program.WIDE)
+        done = self.run_program("recommend", *words, "--strategies", "ddp", "--codec", "fp16", "--budget", "2", env=WIDE)
         strategy, number, unit = re.search(r"Untuned, .*, and (\S+) ([0-9.]+) (m?s) without", done.stdout).groups()
         row = self.answer("run", *words, "--strategy", strategy)
         self.assertAlmostEqual(float(number) * {"s": 1, "ms": 1e-3}[unit] / row["iteration_s"], 1, 3)

@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from diagnose_case import DiagnoseCase  # noqa: E402
-from program import ROOT, WIDE, needs_program  # noqa: E402
+from program import ROOT, needs_program  # noqa: E402
 
 # Replica 1 computes 1.5 times as long: a step takes 55 ms, and 47.5 if all take the mean.
 SLOW = (ROOT / "docs" / "examples" / "slow_worker.csv").read_text(encoding="utf-8")
@@ -592,8 +592,7 @@ class Kineto(DiagnoseCase):
         self.run_program("import", files[0], "--out", "imported.json")
         self.assertEqual(profile["layers"], json.loads((self.folder / "imported.json").read_text(encoding="utf-8"))["layers"])
         for words in (("run", "-s", "ddp"), ("recommend", "--budget", "1"), ("whatif", "--budget", "1")):
-            answer = self.run_program(*words, "--profile", "mine.json", "--cluster", "job.json", "--json")
-            self.assertEqual(answer.returncode, 0, answer.stderr)
+            self.output(*words, "--profile", "mine.json", "--cluster", "job.json", "--json")
 
     def test_the_model_takes_as_long_as_the_job(self):
         """The slow rank alone makes the others wait: 1.5 times the passes, whatever the jitter of the rest."""
@@ -619,8 +618,7 @@ class Kineto(DiagnoseCase):
             if one["name"] == "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad":
                 one["dur"] = 5  # it ends before the all-reduce is launched
         self.write(file, json.dumps(trace))
-        done = self.run_program("import", file, "--out", "mine.json", "--communication-out", "sizes.csv")
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.output("import", file, "--out", "mine.json", "--communication-out", "sizes.csv")
         rows = (self.folder / "sizes.csv").read_text(encoding="utf-8").splitlines()
         self.assertEqual(len(rows), 1 + 4)
 

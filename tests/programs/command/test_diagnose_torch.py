@@ -5,7 +5,6 @@ Needs PyTorch with gloo (tools/setup.sh --with torch), and says so where it is m
 """
 
 import importlib.util
-import json
 import os
 import socket
 import subprocess
@@ -15,8 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import ROOT, needs_program  # noqa: E402
+from program import ROOT, Case, needs_program  # noqa: E402
 
 PYTHON = [ROOT / "tools" / "python.sh", "--with", "torch"]
 
@@ -112,18 +110,16 @@ if __name__ == "__main__":
 
 
 @needs_program
-class Gloo(program.Case):
+class Gloo(Case):
     def traces_of(self, job, slow, name):
         """The traces of two processes of which one is slow."""
-        (self.folder / "job.py").write_text(job, encoding="utf-8")
+        self.write("job.py", job)
         with socket.socket() as any_port:
             any_port.bind(("127.0.0.1", 0))
             port = any_port.getsockname()[1]
         done = subprocess.run([sys.executable, "job.py", str(slow), str(port)], cwd=self.folder, capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
-        done = self.run_program("diagnose", f"{name}0.json", f"{name}1.json", "--json")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)
+        return self.answer("diagnose", f"{name}0.json", f"{name}1.json")
 
     def test_the_slow_process_of_a_sharded_job_is_found(self):
         """FSDP needs GPUs before PyTorch 2.6: the job gathers and reduces by itself, in FSDP2's spans."""

@@ -24,8 +24,7 @@ class Case(program.Case):
 
     def works(self, *arguments):
         """(standard output, notes) of a command that works."""
-        done = self.run_program(*arguments)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.success(*arguments)
         self.assertTrue(all(line.startswith("note: ") for line in done.stderr.splitlines()), done.stderr)
         return done.stdout, done.stderr
 
@@ -37,10 +36,8 @@ class Case(program.Case):
     def refused(self, pattern, *arguments):
         """One line that matches, exit status 2, and no file is left."""
         before = sorted(self.folder.iterdir())
-        done = self.run_program(*arguments)
-        self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
-        self.assertRegex(done.stderr, pattern)
-        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        error = self.refusal(*arguments)
+        self.assertRegex(error, pattern)
         self.assertEqual(sorted(self.folder.iterdir()), before)
 
     def iteration(self, profile, strategy):
@@ -154,7 +151,7 @@ class Readers(Case):
 
     def lab(self, workers):
         network = {"alpha": "20 us", "bandwidth": "10 Gbit/s"}
-        (self.folder / "lab.json").write_text(json.dumps({"name": "lab", "workers": workers, "network": network}), encoding="utf-8")
+        self.write("lab.json", {"name": "lab", "workers": workers, "network": network})
 
     def price(self, node):
         """A ring among all: 2(N-1) rounds of M/N bytes, half of that for each half. comm_size is what a worker gives."""

@@ -14,8 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import REFERENCE, ROOT, needs, needs_program, output, run  # noqa: E402
+from program import REFERENCE, ROOT, Case, answer, needs, needs_program, output, run  # noqa: E402
 
 PAGE = ROOT / "docs" / "network.md"
 TABLE = re.compile(r"(<!-- fluid over message -->\n).*?(<!-- end -->\n)", re.S)
@@ -95,7 +94,7 @@ def placed_page():
 
 
 @needs_program
-class Fidelities(program.Case):
+class Fidelities(Case):
     def test_the_page_has_their_differences(self):
         table = measured(self.folder)
         self.assertEqual(PAGE.read_text(encoding="utf-8"), page_with(table), "python3 tests/programs/command/test_fidelities.py --update")
@@ -115,7 +114,7 @@ class Fidelities(program.Case):
         cluster.write_text(json.dumps({"name": "c", "workers": WORKERS, "network": network_of(TOPOLOGIES["rails 2x8"])}), encoding="utf-8")
         words = ["collective", "--cluster", cluster, "--collective", "ring", "--bytes"]
         said = {size: run(*words, size, "--fidelity", "fluid").stderr for size in ("10MB", "10GB")}
-        times = [json.loads(output(*words, "10MB", "--fidelity", fidelity, "--json"))[0]["time_s"] for fidelity in ("fluid", "message")]
+        times = [answer(*words, "10MB", "--fidelity", fidelity)[0]["time_s"] for fidelity in ("fluid", "message")]
         most = float(re.search(r"fluid takes up to ([0-9.]+) times as long as message", said["10MB"])[1])
         self.assertGreater(times[0] / times[1], 1.25)
         self.assertGreaterEqual(most, times[0] / times[1] - 0.005)
@@ -127,7 +126,7 @@ class Fidelities(program.Case):
         for case in json.loads(WORKED.read_text(encoding="utf-8")):
             with self.subTest(case=case["id"], derivation=case.get("derivation")):
                 for name, value in {"CLUSTER": case["cluster"], **case.get("files", {})}.items():
-                    (self.folder / name).write_text(json.dumps(value), encoding="utf-8")
+                    self.write(name, value)
                 done = run(*case["argv"], cwd=self.folder)
                 expected = dict(case["expected"])
                 if "refused" in expected:

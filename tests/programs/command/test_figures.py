@@ -33,7 +33,7 @@ class Papers(test_plot.Case):
         """Of the error bars without their caps, which are 6 long and at right angles."""
         ends = re.findall(r'<polyline points="([\d.]+),([\d.]+) ([\d.]+),([\d.]+)" class="error"', self.svg(*arguments))
         spans = [(abs(float(x1) - float(x0)), abs(float(y1) - float(y0))) for x0, y0, x1, y1 in ends]
-        along = 0 if "columns" in arguments or "dots" in arguments else 1
+        along = 0 if {"columns", "dots", "boxes"} & {*arguments} else 1
         return [span[along] for span in spans if span[along] > 0]
 
     def test_width_is_that_of_the_picture(self):
@@ -89,6 +89,45 @@ class Papers(test_plot.Case):
         for one, other in zip(before, halved, strict=True):
             self.assertAlmostEqual(one, other, delta=0.02)
 
+    def test_band(self):
+        """An area between the ends: its corners are the points' upper ends from left to right, then their lower ends back. In pixels,
+        0.48 (0.2 to 0.44: 0.24) and 1.6 (5 to 6.6) are in the ratio of the values; beyond the limits it ends at the field."""
+        def band(*arguments):
+            svg = self.svg(*LINES, "--where", "strategy=wfbp", "--log", "false", "--band", "low,high", *arguments)
+            corners = re.search(r'<polygon points="([^"]+)" class="band" fill="#[0-9a-f]+" fill-opacity="0.2"', svg)[1].split()
+            return [tuple(float(number) for number in corner.split(",")) for corner in corners]
+        corners = band("--ylim", "0:7")
+        self.assertEqual(len(corners), 6)
+        heights = [corners[5 - i][1] - corners[i][1] for i in range(3)]
+        self.assertAlmostEqual(heights[2] / heights[0], 1.6 / 0.24, delta=0.1)
+        self.assertAlmostEqual(heights[1] / heights[0], 0.16 / 0.24, delta=0.03)
+        inside = band("--ylim", "0.3:2")
+        field = [float(y) for y in re.findall(r'<text class="tick" x="[\d.]+" y="([\d.]+)"', self.svg(*LINES, "--ylim", "0.3:2"))]
+        self.assertLess(max(y for _, y in inside) - min(y for _, y in inside), max(field) - min(field) + 20)
+        self.assertEqual(len(self.svg(*LINES, "--band", "std").split('class="band"')), 3)
+
+    def test_boxes(self):
+        """A box from 1 to 3 of an axis on which the line goes from 0.5 to 6.5: widths as 2 to 6; a row of one seed has none."""
+        header = "strategy,workers,iteration_s,least_s,p25_s,p50_s,p75_s,most_s\n"
+        self.write("seeds.csv", header + "wfbp,4,2,0.5,1,2.5,3,6.5\nbest,4,2,,,,,\nwfbp,8,3,1,2,3,4,5\n")
+        boxes = ("seeds.csv", "--kind", "boxes", "--panels", "strategy")
+        svg = self.svg(*boxes)
+        places = [(float(x), float(width)) for x, width in re.findall(r'<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)" height="[\d.]+" class="box"', svg)]
+        medians = [float(x) for x in re.findall(r'<polyline points="([\d.]+),[\d.]+ [\d.]+,[\d.]+" class="median"', svg)]
+        lines = [length for length in self.lengths_of_errors(*boxes)]
+        self.assertEqual((len(places), len(medians)), (2, 2))
+        (x, width), median = places[0], medians[0]
+        self.assertAlmostEqual((median - x) / width, 0.75, delta=0.01)
+        self.assertAlmostEqual(lines[0] / width, 3, delta=0.03)
+        self.assertAlmostEqual(lines[1] / width, 2, delta=0.03)
+        ticks = re.findall(r'class="tick"[^>]*>([^<]*)<', self.svg(*boxes, "--ylim", "0:8"))
+        self.assertEqual((ticks[0], ticks[-1]), ("0", "8"))
+        milliseconds = self.write("milliseconds.csv", header + "wfbp,4,2,0.0005,0.001,0.0025,0.003,0.0065\n")
+        ticks = re.findall(r'class="tick"[^>]*>([^<]*)<', self.svg(milliseconds, *boxes[1:], "--ylim", "0:0.008"))
+        self.assertEqual((ticks[0], ticks[-1]), ("0", "8"))  # given in seconds, shown in ms
+        self.refuses("seeds.csv", *boxes, "--where", "strategy=best")
+        self.refuses("seeds.csv", *boxes, "--error", "iteration_s")
+
     def test_limits(self):
         """Values beyond have no markers; the line goes on to the side of the field."""
         self.assertEqual([x for _, x, _ in self.points(*LINES, "--xlim", "8:", "--where", "strategy=wfbp")], ["16", "64"])
@@ -133,14 +172,14 @@ class Papers(test_plot.Case):
 
     def test_refused(self):
         self.write("spread.csv", SPREAD.replace("low", "speedup"))
-        for arguments in (("--error", "std", "--kind", "speedup"), ("--kind", "columns", "--ylim", "1:"), ("--kind", "columns", "--log", "y=10"),
+        for arguments in (("--error", "std", "--kind", "speedup"), ("--band", "std", "--kind", "dots"),  ("--kind", "columns", "--ylim", "1:"), ("--kind", "columns", "--log", "y=10"),
                           ("--kind", "dots", "--xlim", "1:2"), ("--kind", "lines", "--x", "strategy", "--panels", "workers", "--xlim", "1:2"),
                           ("--kind", "lines", "--order", "p3"), ("--kind", "lines", "--width", "50mm", "--across", "3"),
                           ("--kind", "lines", "--log", "y=10", "--ylim", "0:"), ("--kind", "dots", "--ylim", "100:"), ("--kind", "histogram", "--ylim", "100:")):
             with self.subTest(arguments=arguments):
                 self.refuses("spread.csv", "spread.csv", "--panels", "strategy", *arguments)
         for option, value in (("--width", "85"), ("--width", "1mm"), ("--xlim", "5"), ("--xlim", "5:4"), ("--font", '"a,b"'), ("--font-size", "50"),
-                              ("--legend", "inside"), ("--log", "3"), ("--log", "z=2"), ("--across", "0"), ("--error", "a,b,c")):
+                              ("--legend", "inside"), ("--log", "3"), ("--log", "z=2"), ("--across", "0"), ("--error", "a,b,c"), ("--band", "a,b,c")):
             with self.subTest(option=option, value=value):
                 self.refuses(f"command line: {option}", "spread.csv", "--kind", "lines", option, value)
         self.write("spread.csv", SPREAD.replace("0.2,0.44", "0.5,0.44"))

@@ -103,9 +103,7 @@ class Golden(Case):
 
     def numbers_not_in_json(self, name):
         """Numbers with their units that stand in the text of a command and not in its JSON."""
-        done = self.run_program(*words_of(name), "--json")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        numbers = numbers_of_json(json.loads(done.stdout)) + numbers_of_json(words_of(name))
+        numbers = numbers_of_json(self.answer(*words_of(name))) + numbers_of_json(words_of(name))
         return sorted({f"{written} {unit}".strip() for written, unit in numbers_of_text(self.printed(name, WIDE)) if not occurs(written, unit, numbers)})
 
     def test_every_number_is_in_the_json(self):

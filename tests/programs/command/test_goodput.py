@@ -4,16 +4,14 @@
 ALLREPLAY_PROGRAM names the program (build/release/allreplay).
 """
 
-import json
 import pathlib
 import subprocess
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 
-from program import PROGRAM, output  # noqa: E402
+from program import PROGRAM, Case, answer, output  # noqa: E402
 
 FAILURES = ["--mtbf", "8 d", "--checkpoint", "60 s", "--restart", "120 s"]
 STAR = {"name": "star", "workers": 2,
@@ -22,21 +20,19 @@ STAR = {"name": "star", "workers": 2,
 SHIPPED = ["--profile", "llama3-8b_h100_b1_bf16", "--cluster", "dgx-8x8-100gbps", "--strategy", "fsdp2"]
 
 
-class GoodputOfARun(unittest.TestCase):
+class GoodputOfARun(Case):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        (self.folder / "c.json").write_text(json.dumps(STAR), encoding="utf-8")
-        (self.folder / "p.csv").write_text("layer,params,forward_us,backward_us\nl0,5000,10,10\n", encoding="utf-8")
+        super().setUp()
+        self.write("c.json", STAR)
+        self.write("p.csv", "layer,params,forward_us,backward_us\nl0,5000,10,10\n")
 
     def test_a_small_job(self):
         """M = 8 d / 2 = 345600 s: Young sqrt(2·60·M) = 6439.88 s, Daly that · (1 + sqrt(60/2M)/3 + 60/18M) − 60 = 6399.94 s;
         an iteration of 20 us of computing and 22 us of communication (2·(1 us + 10 kB / 1 GB/s)) goes 152,379,477 times
         into the exact optimum. The failures are those of mt19937_64 with seed 1, as a simulation by others has them."""
         words = ["--profile", "p.csv", "--cluster", "c.json", "--strategy", "wfbp", *FAILURES, "--seed", "1", "--horizon", "2000 d"]
-        row = json.loads(output("goodput", *words, "--json", cwd=self.folder))
-        ran = json.loads(output("run", *words[:6], "--json", cwd=self.folder))  # which has all but "goodput"
+        row = self.answer("goodput", *words)
+        ran = self.answer("run", *words[:6])  # which has all but "goodput"
         self.assertEqual({**ran, "wall_s": 0}, {key: value for key, value in {**row, "wall_s": 0}.items() if key != "goodput"})
         self.assertAlmostEqual(row["iteration_s"], 4.2e-5)
         goodput = row["goodput"]
@@ -55,10 +51,9 @@ class GoodputOfARun(unittest.TestCase):
         """Of two nodes none ever comes back: after the first failure one goes on, each iteration's worth of time counting for as much
         as `run` on one node has throughput: what elastic adds is a whole number of those."""
         words = ["--profile", "llama3-8b_h100_b1_bf16", "--gpus", "8", "--network", "400Gbit/s", "--inner", "370GB/s", "--strategy", "fsdp2"]
-        both, one = (json.loads(output("run", *words, "--nodes", nodes, "--json"))["iteration_s"] for nodes in ("2", "1"))
-        goodput = json.loads(output("goodput", *words, "--nodes", "2", "--mtbf", "2000 s", "--checkpoint", "0 s", "--restart", "0 s",
-                                    "--interval", "1", "--spares", "0", "--repair", "1000000 s", "--horizon", "100000 s", "--elastic",
-                                    "--json"))["goodput"]
+        both, one = (answer("run", *words, "--nodes", nodes)["iteration_s"] for nodes in ("2", "1"))
+        goodput = answer("goodput", *words, "--nodes", "2", "--mtbf", "2000 s", "--checkpoint", "0 s", "--restart", "0 s",
+                         "--interval", "1", "--spares", "0", "--repair", "1000000 s", "--horizon", "100000 s", "--elastic")["goodput"]
         self.assertEqual((goodput["failures"], goodput["waited_s"]), (1, 1e6))  # rigid: one failure, and a repair that ends past the horizon
         added = (goodput["elastic_fraction"] - goodput["simulated_fraction"]) * 1e5 / (both * (both / one / 2))
         self.assertGreater(added, 10)

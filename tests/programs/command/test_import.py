@@ -16,8 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import REFERENCE, ROOT  # noqa: E402
+from program import REFERENCE, ROOT, Case, rows_of  # noqa: E402
 
 KINETO = REFERENCE / "originals/kineto/resnet50_bs32_v100dgxs_torch1.9_worker0.1623143089861.pt.trace.json.gz"
 PIPEDREAM = REFERENCE / "originals/pipedream/resnet50_graph.txt"
@@ -25,21 +24,18 @@ PIPEDREAM = REFERENCE / "originals/pipedream/resnet50_graph.txt"
 TABLE = "layer,params,forward_us,backward_us\nlinear,10,1250,2500\nrelu,0,0,500\n"
 
 
-class Import(program.Case):
+class Import(Case):
     """In a folder of its own."""
 
     def imported(self, file, *arguments):
         """(trace, what was said on standard error) of an import that works, and that `run` can use."""
-        done = self.run_program("import", file, "--out", "trace.json", *arguments)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.success("import", file, "--out", "trace.json", *arguments)
         self.assertTrue(all(line.startswith("note: ") for line in done.stderr.splitlines()), done.stderr)
         trace = json.loads((self.folder / "trace.json").read_text(encoding="utf-8"))
         self.assertEqual(trace["origin"], "imported")
         self.assertIn(Path(file).name, trace["source"])
         self.assertEqual([f"note: {note}" for note in trace["details"]["notes"]], done.stderr.splitlines())
-        run = self.run_program("run", "--profile", "trace.json", "--cluster", "k80-10gbe", "--strategy", "wfbp", "--json")
-        self.assertEqual(run.returncode, 0, run.stderr)
-        result = json.loads(run.stdout)
+        result = self.answer("run", "--profile", "trace.json", "--cluster", "k80-10gbe", "--strategy", "wfbp")
         self.assertAlmostEqual(1e6 * result["forward_s"], total(trace, "forward"), delta=1e-3)
         self.assertAlmostEqual(1e6 * result["backward_s"], total(trace, "backward"), delta=1e-3)
         return trace, done.stderr
@@ -47,15 +43,9 @@ class Import(program.Case):
     def refused(self, pattern, *arguments):
         """The import fails with one line that matches, and leaves nothing."""
         before = sorted(self.folder.iterdir())
-        done = self.run_program("import", *arguments, "--out", "trace.json")
-        self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
-        self.assertRegex(done.stderr, pattern)
-        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        error = self.refusal("import", *arguments, "--out", "trace.json")
+        self.assertRegex(error, pattern)
         self.assertEqual(sorted(self.folder.iterdir()), before)
-
-    def write(self, name, text):
-        (self.folder / name).write_text(text, encoding="utf-8")
-        return name
 
 
 def total(trace, key):
@@ -72,7 +62,7 @@ def parameters(trace):
 def reduced(name):
     """The rows of a reduced table, as numbers."""
     return [{**row, "params": int(row["params"]), "forward": float(row["forward_us"]), "backward": float(row["backward_us"])}
-            for row in program.rows_of(REFERENCE / "profiles" / f"{name}.csv")]
+            for row in rows_of(REFERENCE / "profiles" / f"{name}.csv")]
 
 
 @unittest.skipUnless(KINETO.exists(), f"no original at {KINETO}")
@@ -165,7 +155,7 @@ class PublishedKineto(Import):
     def test_a_job_with_ddp_and_checkpointing(self):
         trace, _ = self.imported(self.file("tracelens"), "--match", "resnet18", "--communication-out", "job.csv")
         self.assertEqual(parameters(trace)[1], 11_689_512)
-        rows = [row for row in program.rows_of(self.folder / "job.csv") if row["collective"] == "all-reduce"]
+        rows = [row for row in rows_of(self.folder / "job.csv") if row["collective"] == "all-reduce"]
         # Two buckets a step, which hold all gradients in bf16.
         self.assertEqual([int(row["bytes"]) for row in rows], [5_746_640, 17_632_384] * 3)
         self.assertEqual(sum(int(row["bytes"]) for row in rows[:2]), 2 * 11_689_512)
@@ -175,15 +165,14 @@ class PublishedKineto(Import):
     def test_two_ranks_of_one_job(self):
         files = sorted(KINETO.parent.glob("param_dlrm_worker*.json.gz"))
         alone = [self.imported(file)[0] for file in files]
-        done = self.run_program("import", *files, "--out", "both.json", "--communication-out", "job.csv")
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.success("import", *files, "--out", "both.json", "--communication-out", "job.csv")
         both = json.loads((self.folder / "both.json").read_text(encoding="utf-8"))
         for key in ("forward", "backward"):
             self.assertAlmostEqual(total(both, key), sum(total(trace, key) for trace in alone) / 2, delta=1e-3)
         sums = [total(trace, "forward") + total(trace, "backward") for trace in alone]
         for rank, one in enumerate(sums):
             self.assertIn(f"rank {rank} {2 * one / sum(sums):.4f}", done.stderr)
-        self.assertEqual(len(list(program.rows_of(self.folder / "job.csv"))), 3)
+        self.assertEqual(len(list(rows_of(self.folder / "job.csv"))), 3)
         self.refused(": ", files[0], files[0])
         self.refused(": ", files[0], KINETO)
 
@@ -198,7 +187,7 @@ class ThreeSources(Import):
         table = subprocess.run([sys.executable, "-I", ROOT / "tools/convert_trace.py", "pipedream", PIPEDREAM], capture_output=True, text=True, check=True)
         pipedream, _ = self.imported(self.write("graph.csv", table.stdout), "--batch", 128, "--match", "resnet50")
         gaps = {}  # of tensors "layer1.0.conv1.weight"
-        for row in program.rows_of(REFERENCE / "profiles/resnet50_v100_b32_espresso_pertensor.csv"):
+        for row in rows_of(REFERENCE / "profiles/resnet50_v100_b32_espresso_pertensor.csv"):
             layer = row["layer"].rpartition(".")[0]
             gaps[layer] = gaps.get(layer, 0) + float(row["backward_us"])
         quarter = {}  # what has no parameters counts to the layer before it, as in the Kineto import
@@ -210,10 +199,8 @@ class ThreeSources(Import):
             self.assertEqual(sorted(source), sorted(units))
             rows = [f"{unit},{count},,{source[unit]}\n" for unit, count in zip(units, parameters(kineto)[0])]
             self.write("units.csv", "layer,params,forward_us,backward_us\n" + "".join(rows))
-            done = self.run_program("compare", "--profile", "units.csv", "--forward-ratio", "0.5", "--cluster", "k80-10gbe",
-                                    "--workers", "16", "--json")
-            self.assertEqual(done.returncode, 0, done.stderr)
-            times.append({row["strategy"]: row["iteration_s"] for row in json.loads(done.stdout)})
+            answer = self.answer("compare", "--profile", "units.csv", "--forward-ratio", "0.5", "--cluster", "k80-10gbe", "--workers", "16")
+            times.append({row["strategy"]: row["iteration_s"] for row in answer})
         for strategy in times[0]:
             of_all = [one[strategy] for one in times]
             self.assertLess(max(of_all) / min(of_all), 1.05, strategy)
@@ -266,8 +253,7 @@ class BadInput(Import):
         self.assertEqual([(layer["forward"], layer["backward"]) for layer in trace["layers"]], [(1250, 2500), (0, 500)])
 
     def test_where_it_is_from_in_words(self):
-        done = self.run_program("import", self.write("graph", TABLE), "--batch", 1, "--source", "a lab", "--note", "by\nhand", "--out", "trace.json")
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.output("import", self.write("graph", TABLE), "--batch", 1, "--source", "a lab", "--note", "by\nhand", "--out", "trace.json")
         trace = json.loads((self.folder / "trace.json").read_text(encoding="utf-8"))
         self.assertEqual((trace["source"], trace["details"]["notes"][-1]), ("a lab", "by hand"))
 

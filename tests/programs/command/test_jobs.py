@@ -42,15 +42,13 @@ NODES = {"name": "nodes", "workers": 16, "network": {
 @needs_program
 class Jobs(program.Case):
     def answer(self, document, *words):
-        (self.folder / "p.csv").write_text(PROFILE, encoding="utf-8")
-        (self.folder / "jobs.json").write_text(json.dumps(document), encoding="utf-8")
-        done = self.run_program("jobs", "jobs.json", "--json", *words)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)
+        self.write("p.csv", PROFILE)
+        self.write("jobs.json", document)
+        return json.loads(self.output("jobs", "jobs.json", "--json", *words))
 
     def refusal(self, document, *words):
-        (self.folder / "p.csv").write_text(PROFILE, encoding="utf-8")
-        (self.folder / "jobs.json").write_text(json.dumps(document), encoding="utf-8")
+        self.write("p.csv", PROFILE)
+        self.write("jobs.json", document)
         done = self.run_program("jobs", "jobs.json", *words)
         self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
         return done.stderr
@@ -82,7 +80,7 @@ class Jobs(program.Case):
                     with self.subTest((network["name"], fidelity, strategy, workers)):
                         job = {"profile": "p.csv", "strategy": strategy, "workers": workers}
                         row = self.answer({"cluster": network, "fidelity": fidelity, "jobs": [job]})["jobs"][0]
-                        (self.folder / "c.json").write_text(json.dumps(network), encoding="utf-8")
+                        self.write("c.json", network)
                         words = ["run", "--profile", "p.csv", "--cluster", "c.json", "--workers", workers, "--fidelity", fidelity, "--strategy", strategy, "--json"]
                         alone = json.loads(program.output(*words, cwd=self.folder))
                         self.assertEqual((row["iteration_s"], row["alone_s"]), (alone["iteration_s"], alone["iteration_s"]))
@@ -93,7 +91,7 @@ class Jobs(program.Case):
         B 100-300, all-reduce 300-400, F 400-500 B 500-700, all-reduce 700-800, F 800-900: S(3) = 900. They never send together."""
         topology = {"kind": "leaf-spine", "leaves": 2, "hosts_per_leaf": 2, "spines": 1, "oversubscription": 2, "link": {"latency": "0 us", "bandwidth": "10 GB/s"}}
         network = {"alpha": "0 us", "gamma": "0 s/B", "collective": "ring", "topology": topology}
-        (self.folder / "q.csv").write_text("layer,params,forward_us,backward_us\nl0,250000,100,200\n", encoding="utf-8")
+        self.write("q.csv", "layer,params,forward_us,backward_us\nl0,250000,100,200\n")
         rows = [{"name": name, "profile": "q.csv", "workers": 2, "placement": hosts, "strategy": {"name": "wfbp", "accumulate": batches}, "iterations": 2}
                 for name, hosts, batches in (("a", ["h0", "h2"], 2), ("b", ["h1", "h3"], 1))]
         for fidelity in ("fluid", "message"):
@@ -103,7 +101,7 @@ class Jobs(program.Case):
 
     def test_micro_batches_alone_are_run(self):
         """Where an iteration begins is no matter of its length: also if blocks go at ticks, or layers wait for their own blocks only."""
-        (self.folder / "c.json").write_text(json.dumps(cluster()), encoding="utf-8")
+        self.write("c.json", cluster())
         for strategy in ({"name": "wfbp"}, {"name": "horovod"}, {"name": "horovod", "cycle": "130 us"}, {"name": "bytescheduler"}, {"name": "dear"},
                          {"name": "ddp", "zero": 1}, {"name": "horovod", "zero": 2}, {"name": "zero-1"}, {"name": "fsdp1"}, {"name": "megatron"}):
             for more in ({}, {"stragglers": [{"worker": 1, "slowdown": 1.3}]}):
@@ -111,8 +109,8 @@ class Jobs(program.Case):
                     options = {**strategy, "accumulate": 3, "update": "50 us"}
                     row = self.answer({"cluster": cluster(), "fidelity": "fluid", "jobs": [{"profile": "p.csv", "strategy": options, "workers": 4, **more}]})["jobs"][0]
                     words = [word for key, value in options.items() if key != "name" for word in ("-o", f"{key}={value}")]
-                    (self.folder / "c.json").write_text(json.dumps({**cluster(), **more}), encoding="utf-8")
-                    alone = json.loads(program.output("run", "-p", "p.csv", "-c", "c.json", "--workers", 4, "--fidelity", "fluid", "-s", strategy["name"], *words, "--json", cwd=self.folder))
+                    self.write("c.json", {**cluster(), **more})
+                    alone = program.answer("run", "-p", "p.csv", "-c", "c.json", "--workers", 4, "--fidelity", "fluid", "-s", strategy["name"], *words, cwd=self.folder)
                     self.assertEqual((row["iteration_s"], row["alone_s"]), (alone["iteration_s"], alone["iteration_s"]))
 
     def test_nccl_on_shared_and_changing_links(self):
@@ -175,10 +173,9 @@ class Jobs(program.Case):
         document = {"cluster": cluster(), "fidelity": "message", "warm_up": 2, "iterations": 4, "jobs": [{"name": name, **row} for name in ("a", "b")]}
         document["cluster"]["workers"] = 128
         def told(**more):
-            (self.folder / "p.csv").write_text(PROFILE, encoding="utf-8")
-            (self.folder / "long.json").write_text(json.dumps({**document, **more}), encoding="utf-8")
-            done = program.run("jobs", "long.json", cwd=self.folder, env=program.WIDE)
-            self.assertEqual(done.returncode, 0, done.stderr)
+            self.write("p.csv", PROFILE)
+            self.write("long.json", {**document, **more})
+            done = program.success("jobs", "long.json", cwd=self.folder, env=program.WIDE)
             return done.stderr
         self.assertEqual(told(), "")
         self.assertEqual(told(iterations=60000, fidelity="fluid"), "")
@@ -203,7 +200,7 @@ class Jobs(program.Case):
             self.assertEqual([row["slowdown"] for row in self.answer(document)["jobs"]], [1, 1])
 
     def test_the_example(self):
-        before = json.loads(program.output("jobs", EXAMPLE, "--json"))
+        before = program.answer("jobs", EXAMPLE)
         found = json.loads(program.output("jobs", EXAMPLE, "--json", "--place"))
         self.assertEqual(found["before"]["worst"], max(row["slowdown"] for row in before["jobs"]))
         self.assertLess(found["search"]["worst"], found["before"]["worst"])
@@ -218,7 +215,7 @@ class Jobs(program.Case):
 
     def long_and_short(self, **of_long):
         """Jobs that never meet; an iteration of the second takes 1000 times as long to compute, 1.9 s."""
-        (self.folder / "long.csv").write_text("layer,params,forward_us,backward_us\nl0,500000,900000,1000000\n", encoding="utf-8")
+        self.write("long.csv", "layer,params,forward_us,backward_us\nl0,500000,900000,1000000\n")
         document = self.two(fidelity="fluid")
         document["jobs"][1].update(profile="long.csv", **of_long)
         return document
@@ -233,18 +230,15 @@ class Jobs(program.Case):
 
     def test_an_event_outside_what_was_measured(self):
         """At 1000 s all is over; at 0 s, for an hour, nothing is. Of a link it is anybody's."""
-        for event, jobs in (({"at": "1000 s", "node": "h0", "slowdown": 2}, ["a"]),
-                            ({"at": "1000 s", "link": ["h0", "s0"], "bandwidth": "x0.5"}, ["a", "b"]),
-                            ({"at": "0 s", "for": "1 h", "node": "h0", "slowdown": 2}, None),
-                            ({"at": "0 s", "for": "1 h", "link": ["h0", "s0"], "bandwidth": "x0.5"}, None),
-                            ({"at": "0 s", "node": "h9", "slowdown": 2}, [])):
+        for event, unfelt in (({"at": "1000 s", "node": "h0", "slowdown": 2}, True),
+                              ({"at": "1000 s", "link": ["h0", "s0"], "bandwidth": "x0.5"}, True),
+                              ({"at": "0 s", "for": "1 h", "node": "h0", "slowdown": 2}, False),
+                              ({"at": "0 s", "for": "1 h", "link": ["h0", "s0"], "bandwidth": "x0.5"}, False),
+                              ({"at": "0 s", "node": "h9", "slowdown": 2}, True)):
             with self.subTest(event):
                 document = self.two(events=[event])
                 document["cluster"]["workers"] = 10
-                notes = [note for note in self.notes(document) if "event 0" in note]
-                self.assertEqual(len(notes), jobs is not None)
-                if jobs:
-                    self.assertTrue(notes[0].endswith(f" {' and '.join(jobs)}"), notes)
+                self.assertEqual(len([note for note in self.notes(document) if "events 0" in note]), unfelt)
 
     def test_what_events_cost(self):
         """With events the verdict has the slow-down without them, too."""

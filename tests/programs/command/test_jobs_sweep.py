@@ -14,8 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import needs_program, rows_of, untimed_rows  # noqa: E402
+from program import Case, listed, needs_program, rows_of, untimed_rows  # noqa: E402
 
 PROFILE = "layer,params,forward_us,backward_us\nl0,500000,400,500\nl1,500000,300,700\n"
 # Two leaves of four hosts, and a spine with a quarter of the bandwidth between them.
@@ -27,16 +26,13 @@ TWO = {"name": "two", "cluster": "leaves.json", "iterations": 4, "warm_up": 1,
 
 
 @needs_program
-class JobsSweep(program.Case):
+class JobsSweep(Case):
     def setUp(self):
         super().setUp()
-        (self.folder / "p.csv").write_text(PROFILE, encoding="utf-8")
-        (self.folder / "q.csv").write_text(PROFILE.replace("500000", "900000"), encoding="utf-8")
+        self.write("p.csv", PROFILE)
+        self.write("q.csv", PROFILE.replace("500000", "900000"))
         self.write("leaves.json", CLUSTER)
         self.write("two.json", TWO)
-
-    def write(self, name, document):
-        (self.folder / name).write_text(json.dumps(document), encoding="utf-8")
 
     def sweep(self, document, *words):
         self.write("sweep.json", document)
@@ -49,9 +45,7 @@ class JobsSweep(program.Case):
 
     def answer(self, document, *words):
         self.write("one.json", document)
-        done = self.run_program("jobs", "one.json", "--json", *words)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)
+        return json.loads(self.output("jobs", "one.json", "--json", *words))
 
     def refusal(self, document, *words):
         done = self.sweep(document, *words)
@@ -113,7 +107,7 @@ class JobsSweep(program.Case):
         self.assertEqual(len(rows_of(self.folder / "whole.csv")), 6)
         lines = whole.splitlines(keepends=True)
         for kept in (0, 2, 3):  # rows; the third is the first of the second run
-            (self.folder / "cut.csv").write_text("".join(lines[:1 + kept]), encoding="utf-8")
+            self.write("cut.csv", "".join(lines[:1 + kept]))
             (self.folder / "cut.csv.rows").write_bytes((self.folder / "whole.csv.rows").read_bytes())
             done = self.sweep(document, "--out", "cut.csv", "--resume")
             self.assertEqual(done.returncode, 0, done.stderr)
@@ -135,7 +129,7 @@ class JobsSweep(program.Case):
 
     def test_columns_are_listed(self):
         done = self.sweep({"jobs": ["two.json"]}, "--csv")
-        self.assertEqual(next(csv.reader(done.stdout.splitlines())), program.listed("job-columns"))
+        self.assertEqual(next(csv.reader(done.stdout.splitlines())), listed("job-columns"))
 
     def test_what_is_refused(self):
         classes = {**TWO, "name": "classes", "jobs": [{"profile": "p.csv", "workers": 4, "classes": [{"workers": 4, "batch": 8}]}]}

@@ -31,14 +31,10 @@ def log_of(rows, ranks):
 @needs_program
 class Judge(program.Case):
     def judged(self, *words):
-        done = self.run_program("judge", *words, "--json")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)
+        return self.answer("judge", *words)
 
     def ran(self, *words):
-        done = self.run_program("run", *words, "--json")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)
+        return self.answer("run", *words)
 
     def test_the_simulated_number_is_as_expected_in_every_unit(self):
         result = self.ran(*PORTS)
@@ -100,11 +96,9 @@ class Judge(program.Case):
     def test_a_log_that_leaves_its_operation_open(self):
         """An all-gather and an all-to-all have the same columns and the same busbw / algbw, 15/16."""
         words = ["collective", *H100, "--workers", 16, "--bytes", "16MB:1GB:x4", "--operation", "all-gather", "--json"]
-        (self.folder / "open.log").write_text(log_of(json.loads(self.run_program(*words).stdout), 16).replace(" sum ", " none "), encoding="utf-8")
+        self.write("open.log", log_of(json.loads(self.run_program(*words).stdout), 16).replace(" sum ", " none "))
         for wrong in ([], ["--operation", "broadcast"]):
-            done = self.run_program("judge", "open.log", *H100, *wrong)
-            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
-            self.assertIn("all_gather_perf or alltoall_perf", done.stderr)
+            self.assertIn("all_gather_perf or alltoall_perf", self.refusal("judge", "open.log", *H100, *wrong))
         answer = self.judged("open.log", *H100, "--operation", "all_gather")
         self.assertEqual({row["verdict"] for row in answer["ranges"]}, {"as expected"})
 
@@ -148,7 +142,7 @@ class Judge(program.Case):
 
     def test_a_profile_alone_and_a_plan(self):
         plan = self.run_program("plan", *RESNET, "--json").stdout
-        (self.folder / "plan.json").write_text(plan, encoding="utf-8")
+        self.write("plan.json", plan)
         by_plan = self.judged(*RESNET[:-2], "--plan", "plan.json", "--iteration", 1)
         by_name = self.judged(*RESNET, "--iteration", 1)
         self.assertEqual(by_plan["expected"], by_name["expected"])
@@ -156,13 +150,12 @@ class Judge(program.Case):
 
     def test_texts_are_short(self):
         for words in ([*PORTS, "--iteration", 4], [*PORTS, "--iteration", 0.5], [*RESNET, "--iteration", 1]):
-            done = self.run_program("judge", *words)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertLessEqual(len(done.stdout.splitlines()), 40, done.stdout)
+            printed = self.output("judge", *words)
+            self.assertLessEqual(len(printed.splitlines()), 40, printed)
 
     def test_one_line_for_bad_input(self):
-        (self.folder / "nccl.log").write_text("nothing\n", encoding="utf-8")
-        (self.folder / "sizes.csv").write_text("bytes,time_us\n1024,10\n2048,12\n", encoding="utf-8")
+        self.write("nccl.log", "nothing\n")
+        self.write("sizes.csv", "bytes,time_us\n1024,10\n2048,12\n")
         for words, place in (([*PORTS], "--tokens-per-second"), ([*PORTS, "--iteration", 0], "--iteration"),
                              ([*PORTS, "--iteration", "soon"], "--iteration"), ([*PORTS, "--iteration", -1], "--iteration"),
                              ([*PORTS, "--iteration", "nan"], "--iteration"),
@@ -174,26 +167,20 @@ class Judge(program.Case):
                              (["nccl.log", *H100, "--iteration", 1], "--iteration"), (["nccl.log", *H100, "--strategy", "ddp"], "--strategy"),
                              (["nccl.log", *H100, "--format", "none"], "--format")):
             with self.subTest(words=words):
-                done = self.run_program("judge", *words)
-                self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
-                self.assertEqual(place_of(done.stderr), f"command line: {place}")
+                self.assertEqual(place_of(self.refusal("judge", *words)), f"command line: {place}")
         for words in (["nccl.log", *H100], ["none.log", *H100], ["sizes.csv", *H100]):
-            done = self.run_program("judge", *words)
-            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
-            self.assertTrue(done.stderr.startswith(f"{words[0]}: "), done.stderr)
+            error = self.refusal("judge", *words)
+            self.assertTrue(error.startswith(f"{words[0]}: "), error)
 
 
 @needs_program
 class JudgeLog(program.Case):
     def judged(self, *words):
-        done = self.run_program("judge", *words, "--json")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)
+        return self.answer("judge", *words)
 
     def log(self, *flags, operation="all-reduce", ranks=64):
-        done = self.run_program("collective", *H100, "--workers", ranks, "--operation", operation, "--bytes", "1KiB:1GiB:x4", *flags, "--json")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        (self.folder / "some.log").write_text(log_of(json.loads(done.stdout), ranks), encoding="utf-8")
+        answer = self.answer("collective", *H100, "--workers", ranks, "--operation", operation, "--bytes", "1KiB:1GiB:x4", *flags)
+        self.write("some.log", log_of(answer, ranks))
 
     def test_the_clusters_own_times_are_as_expected(self):
         self.log()
@@ -246,7 +233,7 @@ class JudgeLog(program.Case):
         for row in rows:
             row["time_s"] *= 2 if row["bytes"] >= 1 << 20 else 1
             row["algbw_GBps"], row["busbw_GBps"] = (times * row["bytes"] / row["time_s"] / 1e9 for times in (1, 1.75))
-        (self.folder / "slow.log").write_text(log_of(rows, 8), encoding="utf-8")
+        self.write("slow.log", log_of(rows, 8))
         answer = self.judged("slow.log", *H100)
         self.assertEqual((answer["verdict"], answer["large"]["verdict"]), ("slow", "slow"))
         self.assertIn("bandwidth inside nodes", answer["causes"][0]["cause"])
@@ -258,7 +245,7 @@ class JudgeLog(program.Case):
     def test_an_all_gather_counts_all_payloads(self):
         self.log(operation="all-gather")
         text = "# all_gather_perf\n" + (self.folder / "some.log").read_text(encoding="utf-8")
-        (self.folder / "some.log").write_text(text, encoding="utf-8")
+        self.write("some.log", text)
         answer = self.judged("some.log", *H100)
         self.assertEqual(answer["operation"], "all-gather")
         for size in answer["sizes"]:
@@ -290,9 +277,7 @@ class Hybrids(program.Case):
         hit = 0
         for row in program.rows_of(REFERENCE / "hybrids" / "simumax_b200.csv"):
             words, step = self.given(row), float(row["measured_ms"]) / 1e3
-            done = self.run_program("judge", *words, "--iteration", repr(step), "--json")
-            self.assertEqual(done.returncode, 0, done.stderr)
-            answer = json.loads(done.stdout)
+            answer = self.answer("judge", *words, "--iteration", repr(step))
             if abs(answer["expected"]["iteration_s"] / step - 1) > 0.1:  # most of 28 rows are within 7 %, 90 % within 17
                 continue
             hit += 1
@@ -303,8 +288,8 @@ class Hybrids(program.Case):
         """The row with the most communication: tensor groups of 4, NVLink at an eighth. The fault is what explains it."""
         row = next(row for row in program.rows_of(REFERENCE / "hybrids" / "simumax_b200.csv") if row["tp"] == "4")
         words = self.given(row)
-        slow = json.loads(program.output("run", *words, "--inner-bandwidth", "x0.125", "--json", cwd=self.folder))["iteration_s"]
-        answer = json.loads(program.output("judge", *words, "--iteration", repr(slow), "--json", cwd=self.folder))
+        slow = program.answer("run", *words, "--inner-bandwidth", "x0.125", cwd=self.folder)["iteration_s"]
+        answer = program.answer("judge", *words, "--iteration", repr(slow), cwd=self.folder)
         self.assertEqual(answer["verdict"], "slow")
         fitted = next(cause for cause in answer["causes"] if cause["own_flags"][:1] == ["--inner-bandwidth"])
         self.assertAlmostEqual(float(fitted["own_flags"][1][1:]), 0.125, delta=0.002)

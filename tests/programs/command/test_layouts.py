@@ -11,26 +11,23 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import output, run  # noqa: E402
+from program import WIDE, Case, answer, needs_program, output, pasted, refusal, run  # noqa: E402
 
 CLUSTER = ["--cluster", "h100x8-8x400gbps"]
 GPT2 = ["--model", "gpt2-medium", "--device", "h100", "--batch", 1]
 
 
-@program.needs_program
-class Layouts(program.Case):
+@needs_program
+class Layouts(Case):
     def estimate(self, *words, name="p.json"):
         output("estimate", *GPT2, *words, "--out", self.folder / name)
         return self.folder / name
 
     def refused(self, *words):
-        done = run(*words)
-        self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
-        return done.stderr
+        return refusal(*words)
 
     def json_of(self, *words):
-        return json.loads(output(*words, "--json"))
+        return answer(*words)
 
     # --- profiles of one worker ---------------------------------------------------------------------------------------
 
@@ -72,7 +69,7 @@ class Layouts(program.Case):
                "experts": {"count": 12, "top_k": 2, "ffn": 512}}
 
     def test_groups_of_experts_are_searched(self):
-        (self.folder / "mixture.json").write_text(json.dumps(self.MIXTURE), encoding="utf-8")
+        self.write("mixture.json", self.MIXTURE)
         search = ["recommend", "--model", self.folder / "mixture.json", "--device", "h100", *CLUSTER, "-n", 16, "--global-batch", 64, "--batch", 1,
                   "--recompute", "none", "--tp", 1, "--cp", 1, "--pp", 1, "--strategies", "fsdp2"]
         rows = self.json_of(*search)
@@ -87,7 +84,7 @@ class Layouts(program.Case):
         self.assertIn("ep 6 does not divide 16 workers", self.refused(*search, "--ep", 6))
 
     def test_megatron_is_told_of_experts(self):
-        (self.folder / "mixture.json").write_text(json.dumps(self.MIXTURE), encoding="utf-8")
+        self.write("mixture.json", self.MIXTURE)
         [row] = self.json_of("recommend", "--model", self.folder / "mixture.json", "--device", "h100", *CLUSTER, "-n", 16, "--global-batch", 64, "--batch", 1,
                              "--recompute", "none", "--tp", 1, "--cp", 1, "--pp", 1, "--ep", 4, "--strategies", "megatron")
         self.assertIn("--num-experts 12 --moe-router-topk 2 --moe-grouped-gemm --moe-token-dispatcher-type alltoall --expert-model-parallel-size 4", row["settings"])
@@ -214,10 +211,10 @@ class Layouts(program.Case):
         for strategy in ("megatron", "fsdp2"):
             row = self.json_of(*asked, "--strategies", strategy)[0]
             text = output(*asked, "--strategies", strategy).split("To repeat the first row:\n")[1]
-            make, replay = (program.pasted(command) for command in re.findall(r"^    (allreplay (?:.*\\\n)*.*)$", text, re.M)[:2])
+            make, replay = (pasted(command) for command in re.findall(r"^    (allreplay (?:.*\\\n)*.*)$", text, re.M)[:2])
             self.assertEqual((make[0], replay[0]), ("estimate", "run"))
             output(*make, cwd=self.folder)
-            again = json.loads(output(*replay, "--json", cwd=self.folder))
+            again = answer(*replay, cwd=self.folder)
             for key in ("iteration_s", "memory_bytes", "straggler_s", "exposed_comm_s", "mfu"):
                 self.assertEqual(again[key], row[key], key)
 
@@ -233,7 +230,7 @@ class Layouts(program.Case):
             self.assertIn("gradient_dtype=fp32", row["run"])
         self.assertNotIn("grad-reduce-in-bf16", own["megatron"]["settings"])
         self.assertIn("--training.mixed_precision_param bfloat16 --training.mixed_precision_reduce float32", own["fsdp2"]["settings"])
-        self.assertNotIn("digits", output(*asked, env=program.WIDE))
+        self.assertNotIn("digits", output(*asked, env=WIDE))
         short = {row["strategy"]: row for row in self.json_of(*asked, "--option", "gradient_dtype=bf16")}
         self.assertIn("--grad-reduce-in-bf16", short["megatron"]["settings"])
         self.assertEqual((short["fsdp2"]["framework"], short["fsdp2"]["settings"]), (None, None))
@@ -246,9 +243,7 @@ class Layouts(program.Case):
         words = ["recommend", "--model", "llama3-405b", "--device", "h100", *CLUSTER, "--workers", 1024, "--budget", 8]
         for strategy, flags in (("megatron", ["--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split"]),
                                  ("fsdp2", ["pipeline_parallel_layers_per_stage 8 ", "first_stage_less_layers 1 ", "last_stage_less_layers 1 "])):
-            done = run(*words, "--strategies", strategy, "--pp", 16, "--schedule", "1f1b", "--recompute", "full", "--json")
-            self.assertEqual(done.returncode, 0, done.stderr)
-            row = json.loads(done.stdout)[0]
+            row = answer(*words, "--strategies", strategy, "--pp", 16, "--schedule", "1f1b", "--recompute", "full")[0]
             self.assertTrue(row["fits"])
             stages = [int(one) for one in re.split("[=,/]", next(word for word in row["run"] if word.startswith("stages=")))[1:]]
             each = stages[1] // 8
@@ -268,7 +263,7 @@ class Layouts(program.Case):
         tight = self.json_of(*words, "--memory", f"{needs / 1e9 * 1.01:.2f}GB")
         self.assertLess(tight[0]["memory_bytes"], 0.9 * 1.01 * needs)
         self.assertGreater(tight[0]["iteration_s"], rows[0]["iteration_s"])
-        self.assertIn("--headroom", output(*words, "--memory", f"{needs / 1e9 * 1.01:.2f}GB", env=program.WIDE))
+        self.assertIn("--headroom", output(*words, "--memory", f"{needs / 1e9 * 1.01:.2f}GB", env=WIDE))
         free = self.json_of(*words, "--memory", f"{needs / 1e9 * 1.01:.2f}GB", "--headroom", "0%", "--tie", "0")
         self.assertLess(free[0]["iteration_s"], tight[0]["iteration_s"])
         self.assertLess(needs, limit)
@@ -339,7 +334,7 @@ class Layouts(program.Case):
         words = ["recommend", "--model", "gpt2-medium", "--device", "h100", *CLUSTER, "--workers", 16, "--global-batch", 64, "--budget", 16,
                  "--pp", 4]
         row = self.json_of(*words)[0]
-        table = output(*words, env=program.WIDE).split("\n-----")[1].splitlines()[1].split()
+        table = output(*words, env=WIDE).split("\n-----")[1].splitlines()[1].split()
         self.assertEqual(table[-6], f"{100 * row['bubble_s'] / row['iteration_s']:.1f}", table)
         self.assertGreater(row["bubble_s"], 0)
 

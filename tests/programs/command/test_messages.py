@@ -10,21 +10,20 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import WIDE, needs_program, output  # noqa: E402
+from program import PROGRAM, WIDE, Case, needs_program, output  # noqa: E402
 
 RESNET = ["--profile", "resnet50_k80_b16", "--cluster", "k80-10gbe"]
 LLAMA = {"model_type": "llama", "hidden_size": 1024, "num_hidden_layers": 2, "max_position_embeddings": 2048}
 
 
 @needs_program
-class Interruptions(program.Case):
+class Interruptions(Case):
     def test_a_sweep_says_how_it_goes_on(self):
         rows = 20_000
         sweep = {"profiles": ["lenet5_2xk40c_b128"], "clusters": ["k80-10gbe"],
                  "strategies": [{"name": "us-byte", "second_phase": {"each": "random:{}", "from": 1, "to": rows}}]}
         Path(self.folder, "s.json").write_text(json.dumps(sweep), encoding="utf-8")
-        command = [program.PROGRAM, "sweep", "s.json", "--out", "rows.csv"]
+        command = [PROGRAM, "sweep", "s.json", "--out", "rows.csv"]
         for how in (signal.SIGINT, signal.SIGTERM):
             with self.subTest(signal=how.name):
                 running = subprocess.Popen([*command, *(["--resume"] if how == signal.SIGTERM else [])], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -35,8 +34,7 @@ class Interruptions(program.Case):
                 running.send_signal(how)
                 out, told = running.communicate(timeout=60)
                 self.assertEqual((running.returncode, out), (-how, ""), told)
-        done = self.run_program(*map(str, command[1:]), "--resume", cwd=self.folder)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.success(*map(str, command[1:]), "--resume", cwd=self.folder)
         self.assertTrue(done.stderr)
         self.assertEqual(self.lines_written(), rows + 1)
 
@@ -46,11 +44,9 @@ class Interruptions(program.Case):
 
 
 @needs_program
-class Errors(program.Case):
+class Errors(Case):
     def refused(self, says, *words):
-        done = self.run_program(*words)
-        self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
-        self.assertIn(says, done.stderr)
+        self.assertIn(says, self.refusal(*words))
 
     def test_a_changed_network_is_named(self):
         for flag, value in (("latency", "1e30 s"), ("bandwidth", "1e-30 bit/s")):
@@ -72,22 +68,22 @@ class Errors(program.Case):
             self.refused(f"{option}: ", command, *RESNET, option, name, option, name)
 
     def test_a_sweep_goes_to_a_file(self):
-        (self.folder / "s.json").write_text(json.dumps({"profiles": ["resnet20_p102_b128"], "clusters": ["k80-10gbe"], "strategies": ["ddp"]}), encoding="utf-8")
+        self.write("s.json", {"profiles": ["resnet20_p102_b128"], "clusters": ["k80-10gbe"], "strategies": ["ddp"]})
         self.refused("--out: ", "sweep", "s.json", "--out", "-")
         self.assertEqual([file.name for file in self.folder.iterdir()], ["s.json"])
         self.assertEqual(self.run_program("sweep", "s.json", "--out", "./-").returncode, 0)
         self.assertTrue((self.folder / "-").is_file())
 
     def test_blanks_in_a_table_of_layers(self):
-        (self.folder / "tight.csv").write_text("layer,params,forward_us,backward_us\nconv1,9408,608.0,986.5\n", encoding="utf-8")
-        (self.folder / "loose.csv").write_text("layer, params , forward_us, backward_us\nconv1 , 9408, 608.0, 986.5\n", encoding="utf-8")
+        self.write("tight.csv", "layer,params,forward_us,backward_us\nconv1,9408,608.0,986.5\n")
+        self.write("loose.csv", "layer, params , forward_us, backward_us\nconv1 , 9408, 608.0, 986.5\n")
         for name in ("tight", "loose"):
             output("export", "--to", "csv", "--profile", f"{name}.csv", "--out", f"{name}.out", cwd=self.folder)
         self.assertEqual((self.folder / "tight.out").read_bytes(), (self.folder / "loose.out").read_bytes())
 
 
 @needs_program
-class Outputs(program.Case):
+class Outputs(Case):
     """A command replaces what it wrote, and nothing else."""
 
     def test_files_of_other_kinds_stay(self):
@@ -104,14 +100,11 @@ class Outputs(program.Case):
             with self.subTest(command=command):
                 file = Path(self.folder, command)
                 file.write_text(mine, encoding="utf-8")
-                done = self.run_program(command, *arguments, command)
-                self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
-                self.assertIn(f"{arguments[-1]}: '{command}' exists", done.stderr)
+                self.assertIn(f"{arguments[-1]}: '{command}' exists", self.refusal(command, *arguments, command))
                 self.assertEqual(file.read_text(encoding="utf-8"), mine)
                 file.unlink()
                 for _ in range(2):
-                    done = self.run_program(command, *arguments, command)
-                    self.assertEqual(done.returncode, 0, done.stderr)
+                    self.output(command, *arguments, command)
 
     def test_pictures_and_traces(self):
         words = ["run", "--profile", "lenet5_2xk40c_b128", "--cluster", "k80-10gbe", "-s", "wfbp"]
@@ -127,7 +120,7 @@ class Outputs(program.Case):
 
 
 @needs_program
-class Words(program.Case):
+class Words(Case):
     def test_operations_as_nccl_tests_spells_them(self):
         asked = ["collective", "--cluster", "k80-10gbe", "--bytes", "1MB", "--json", "--operation"]
         for name, other in (("all-reduce", "all_reduce"), ("all-to-all", "alltoall"), ("reduce-scatter", "reduce_scatter_perf")):

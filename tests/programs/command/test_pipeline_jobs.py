@@ -7,7 +7,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-import program
+from program import Case, answer, needs_program, output
 from test_pipelines import trace
 
 LAYERS = [(10, 20), (15, 25), (5, 30), (10, 10), (20, 40), (5, 5), (10, 30), (15, 15)]
@@ -41,8 +41,8 @@ def cluster(workers=8, fidelity="fluid", **more):
         "topology": {"kind": "star", "link": {"latency": "0.5 us", "bandwidth": "10 Gbit/s"}}}}
 
 
-@program.needs_program
-class PipelineJobs(program.Case):
+@needs_program
+class PipelineJobs(Case):
     def write(self, **files):
         for name, content in files.items():
             (self.folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
@@ -51,14 +51,12 @@ class PipelineJobs(program.Case):
         """What `run` says of the profile and cluster that were written."""
         self.write(**more)
         options = [word for key, value in strategy.items() if key != "name" for word in ("-o", f"{key.replace('micro_batches', 'accumulate')}={value}")]
-        found = json.loads(program.output("run", "-p", "profile.json", "-c", "cluster.json", "-s", strategy["name"], *options, "--json", cwd=self.folder))
+        found = answer("run", "-p", "profile.json", "-c", "cluster.json", "-s", strategy["name"], *options, cwd=self.folder)
         return {key: value for key, value in found.items() if key != "wall_s"}
 
     def jobs(self, *rows, words=(), **more):
         self.write(jobs={"cluster": "cluster.json", "jobs": [{"profile": "profile.json", **row} for row in rows], **more})
-        done = self.run_program("jobs", "jobs.json", "--json", "--each", *words)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)["jobs"]
+        return json.loads(self.output("jobs", "jobs.json", "--json", "--each", *words))["jobs"]
 
     def refusal(self, row, **more):
         self.write(jobs={"cluster": "cluster.json", "jobs": [{"profile": "profile.json", **row}], **more})
@@ -136,9 +134,9 @@ class PipelineJobs(program.Case):
         """The flag, and the file: the same."""
         self.write(profile=profile(), cluster=cluster())
         words = ["compare", "-p", "profile.json", "-c", "cluster.json", "--strategies", "ddp,wfbp", "--pp", 2, "--micro-batches", 4, "--json"]
-        flagged = json.loads(program.output(*words, "--stragglers", "2:1.5,5:1.25,6:2", cwd=self.folder))
+        flagged = json.loads(output(*words, "--stragglers", "2:1.5,5:1.25,6:2", cwd=self.folder))
         self.write(cluster=cluster(stragglers=SLOW))
-        written = json.loads(program.output(*words, cwd=self.folder))
+        written = json.loads(output(*words, cwd=self.folder))
         self.assertEqual([row["iteration_s"] for row in flagged], [row["iteration_s"] for row in written])
         self.assertEqual({row["iteration_s"] for row in written if row["strategy"] == "ddp"}, {self.run_of(SETTINGS[0])["iteration_s"]})
 

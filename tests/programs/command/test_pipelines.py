@@ -37,7 +37,7 @@ class PipelineCases(program.Case):
     def run_case(self, case):
         for name, text in {**case.get("files", {}), "trace.json": json.dumps(program.with_degrees(case.get("trace"), case["command"])),
                            "cluster.json": json.dumps(case.get("cluster"))}.items():
-            (self.folder / name).write_text(text, encoding="utf-8")
+            self.write(name, text)
         return self.run_program(*shlex.split(case["command"])[1:])
 
     @program.needs(WORKED)
@@ -81,7 +81,7 @@ FREE = {"alpha": "0 us", "beta": "0 ns/B"}
 class Pipelines(program.Case):
     def given(self, trace_, cluster_):
         for name, what in (("trace.json", trace_), ("cluster.json", cluster_)):
-            (self.folder / name).write_text(json.dumps(what), encoding="utf-8")
+            self.write(name, what)
 
     def started(self, *words, strategy="wfbp"):
         return self.run_program("run", "-p", "trace.json", "-c", "cluster.json", "-s", strategy, *words, "--json")
@@ -196,7 +196,7 @@ class Pipelines(program.Case):
         for name in ("gpipe", "1f1b", "looped-bfs", "interleaved", "zb-h1", "zbv", "dualpipe-v"):
             with self.subTest(name):
                 words = ["--pp", 2, "--micro-batches", 4]
-                (self.folder / "rows.csv").write_text(program.output("schedule", name, *words), encoding="utf-8")
+                self.write("rows.csv", program.output("schedule", name, *words))
                 known = self.result(*words, "--schedule", name, "-o", "p2p_bytes=1kB")
                 found = self.result("--pp", 2, "--schedule", "rows.csv", "-o", "p2p_bytes=1kB")
                 for key in ("iteration_s", "bubble_s", "memory_bytes", "stages", "micro_batches", "lower_bound_s"):
@@ -332,15 +332,12 @@ class Pipelines(program.Case):
             layer["tensors"] = []
         self.given(profile, cluster(4))
         words = ("-p", "trace.json", "-c", "cluster.json", "--ep", "4")
-        done = self.run_program("compare", *words, "--json")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        rows = json.loads(done.stdout)
+        rows = self.answer("compare", *words)
         self.assertGreater(len(rows), 20)
         for row in rows:
             self.assertAlmostEqual(row["iteration_s"], 6.76e-3, 9, row["strategy"])
         for command, more in (("whatif", ()), ("recommend", ("--budget", "1"))):
-            done = self.run_program(command, *words, *more)
-            self.assertEqual(done.returncode, 0, done.stderr)
+            self.output(command, *words, *more)
 
     def test_buckets_of_megatron(self):
         """Two layers a chunk, of a bucket each, are two buckets in the first chunk of rank 0 and one in the other three."""
@@ -390,12 +387,12 @@ class Pipelines(program.Case):
 
     def test_a_file_says_how_many_ranks(self):
         self.given(trace([(10, 20)] * 4), cluster(4, **FREE))
-        (self.folder / "rows.csv").write_text(program.output("schedule", "gpipe", "--pp", 4, "--micro-batches", 2), encoding="utf-8")
+        self.write("rows.csv", program.output("schedule", "gpipe", "--pp", 4, "--micro-batches", 2))
         found = self.result("--schedule", "rows.csv")
         self.assertEqual((found["pp"], found["micro_batches"]), (4, 2))
         self.assertEqual(found["iteration_s"], self.result("--pp", 4, "--schedule", "rows.csv")["iteration_s"])
         self.assertIn("4 rows", self.refusal("--pp", 2, "--schedule", "rows.csv"))
-        (self.folder / "empty.csv").write_text("", encoding="utf-8")
+        self.write("empty.csv", "")
         self.assertIn("empty.csv: ", self.refusal("--schedule", "empty.csv"))
         self.assertTrue(self.refusal("--pp", 2, "--schedule", "nothing.csv"))
 
@@ -408,7 +405,7 @@ class Pipelines(program.Case):
         """Rank 0 frees its layer's 960 B behind F0, when it asks for them again: it never holds them twice."""
         self.given(trace([(10, 20)] * 2), cluster(4))
         rows = "0UNSHARD,0F0,0RESHARD,0UNSHARD,0B0,0REDUCE_GRAD\n1UNSHARD,1F0,1B0,1REDUCE_GRAD\n"
-        (self.folder / "rows.csv").write_text(rows, encoding="utf-8")
+        self.write("rows.csv", rows)
         stages = self.result("--pp", 2, "--schedule", "rows.csv", strategy="fsdp2")["stages"]
         self.assertEqual([one["memory"]["gathered"] for one in stages], [960, 960])
 
@@ -417,7 +414,7 @@ class Pipelines(program.Case):
         -61.92, and its whole backward pass waits, -101.92; rank 0's -141.92, and its reduction -152.88."""
         self.given(trace([(10, 20)] * 4), cluster(4))
         rows = "0UNSHARD,0F0,0B0,0REDUCE_GRAD\n1UNSHARD,1F0,1RESHARD,1UNSHARD,1B0,1REDUCE_GRAD\n"
-        (self.folder / "rows.csv").write_text(rows, encoding="utf-8")
+        self.write("rows.csv", rows)
         found = self.result("--pp", 2, "--schedule", "rows.csv", "--stages", "2,2", "-o", "wrap=1MB", strategy="fsdp2")
         self.assertAlmostEqual(found["iteration_s"], 152.88e-6, delta=1e-11)
 
@@ -440,22 +437,22 @@ class Pipelines(program.Case):
         + s, B1 at 94 + s; rank 0 B0 at 58 + 2 s and B1 ends at 146 + 2 s; conv3's 8.6 ms are hidden; conv2 and conv1, 3
         MB, take 48/7 ms more: 146 + 68/7."""
         words = ["-p", ROOT / "docs/examples/six_layers.json", "-c", ROOT / "docs/examples/eight_workers.json"]
-        found = json.loads(program.output("run", *words, "--plan", ROOT / "docs/examples/two_ranks.json", "--json"))
+        found = program.answer("run", *words, "--plan", ROOT / "docs/examples/two_ranks.json")
         self.assertAlmostEqual(found["iteration_s"], (146 + 68 / 7) * 1e-3, delta=1e-11)
         self.assertAlmostEqual(found["exposed_p2p_s"], 20 / 7 * 1e-3, delta=1e-11)
         self.assertEqual((found["strategy"], found["pp"], found["micro_batches"], found["schedule"]), ("by-hand", 2, 2, "1f1b"))
         # With a limit of memory, efficiency is over fewer workers, but a plan is one for so many.
-        limited = json.loads(program.output("run", *words, "--plan", ROOT / "docs/examples/two_ranks.json", "--memory", "80GB", "--json"))
+        limited = program.answer("run", *words, "--plan", ROOT / "docs/examples/two_ranks.json", "--memory", "80GB")
         self.assertEqual((limited["iteration_s"], limited["reference_workers"]), (found["iteration_s"], 8))
 
     def test_a_schedule_of_one_row(self):
-        (self.folder / "one.csv").write_text("0F0,0B0\n", encoding="utf-8")
+        self.write("one.csv", "0F0,0B0\n")
         self.given(trace([(10, 20)] * 2), cluster(4, **FREE))
         done = self.run_program("run", "-p", "trace.json", "-c", "cluster.json", "-s", "ddp", "--schedule", "one.csv")
         self.assertEqual((done.returncode, done.stdout, place_of(done.stderr)), (2, "", "one.csv"))
 
     def refused_plan(self, plan, *words):
-        (self.folder / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+        self.write("plan.json", plan)
         done = self.run_program("run", "-p", "trace.json", "-c", "cluster.json", "--plan", "plan.json", *words)
         self.assertEqual((done.returncode, done.stderr.count("\n"), done.stdout), (2, 1, ""), done.stderr)
         return done.stderr
@@ -465,9 +462,7 @@ class Pipelines(program.Case):
         words = ["-p", "trace.json", "-c", "cluster.json", "--pp", 2, "--micro-batches", 2, "-o", "update_barrier=stage", "--json"]
 
         def print_plan(strategy):
-            done = self.run_program("plan", *words, "-s", strategy)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            return done.stdout
+            return self.output("plan", *words, "-s", strategy)
         self.given({**trace([(10, 20)] * 4), "tied": ["l0.w", "l3.w"]}, cluster(8))
         ties = print_plan("ddp")
         tied = ["transfers", next(i for i, one in enumerate(json.loads(ties)["transfers"])
@@ -527,7 +522,7 @@ class Pipelines(program.Case):
             with self.subTest(named):
                 self.assertIn("plan.json: ", self.refused_plan(wrong))
         example = json.loads((ROOT / "docs/examples/two_ranks.json").read_text(encoding="utf-8"))
-        (self.folder / "trace.json").write_text((ROOT / "docs/examples/six_layers.json").read_text(encoding="utf-8"), encoding="utf-8")
+        self.write("trace.json", (ROOT / "docs/examples/six_layers.json").read_text(encoding="utf-8"))
         program_of_0 = example["ranks"][0]["program"]
         for begin, named in (([], "begin"), ([{"copy-in": 0}], "begin"), ([{"update": "everything"}, {"mark": 0}], "out of place"),
                              ([{"update": "everything"}, {"update": "conv1"}], "out of place")):
@@ -616,7 +611,7 @@ class Pipelines(program.Case):
 
     def test_in_files(self):
         """A cluster file says degrees, and flags win; a schedule that it names lies beside it."""
-        (self.folder / "rows.csv").write_text(program.output("schedule", "gpipe", "--pp", 2, "--micro-batches", 2), encoding="utf-8")
+        self.write("rows.csv", program.output("schedule", "gpipe", "--pp", 2, "--micro-batches", 2))
         inside = [{"op": "all-reduce", "group": "tp", "bytes": 960, "pass": "forward"}]
         self.given(trace([(10, 20)] * 4, collectives=inside), {**cluster(8), "parallel": {"pp": 2, "tp": 2, "schedule": "rows.csv", "stages": [1, 3]}})
         found = self.result()
@@ -636,11 +631,10 @@ class Pipelines(program.Case):
         star = {"topology": {"kind": "star", "link": {"latency": "1 us", "bandwidth": "1 GB/s"}}, "fidelity": "fluid"}
         for name, degree in asked.items():
             flag = f"--{name}"
-            (self.folder / "sweep.json").write_text(json.dumps({**sweep, "strategies": [{"name": "ddp", name: [1, degree]}]}), encoding="utf-8")
-            (self.folder / "star.json").write_text(json.dumps(cluster(8, **star)), encoding="utf-8")
-            (self.folder / "jobs.json").write_text(json.dumps(
-                {"cluster": "star.json", "jobs": [{"profile": "trace.json", "workers": 4, "strategy": {"name": "ddp", name: degree}}]}), encoding="utf-8")
-            (self.folder / "degrees.json").write_text(json.dumps({**cluster(8), "parallel": {name: degree}}), encoding="utf-8")
+            self.write("sweep.json", {**sweep, "strategies": [{"name": "ddp", name: [1, degree]}]})
+            self.write("star.json", cluster(8, **star))
+            self.write("jobs.json", {"cluster": "star.json", "jobs": [{"profile": "trace.json", "workers": 4, "strategy": {"name": "ddp", name: degree}}]})
+            self.write("degrees.json", {**cluster(8), "parallel": {name: degree}})
             for words in (["run", *common, "-s", "ddp", flag, degree], ["run", *common, "-s", "ddp", "-o", f"{name}={degree}"],
                           ["run", "-p", "trace.json", "-c", "degrees.json", "-s", "ddp"], ["plan", *common, "-s", "ddp", flag, degree],
                           ["compare", *common, flag, f"1,{degree}"], ["compare", *common, "--strategies", "ddp", flag, degree],
@@ -661,31 +655,24 @@ class Pipelines(program.Case):
 
     def test_the_remedy_is_a_command(self):
         """An estimated transformer: the refusal holds the command that makes the profile."""
-        made = self.run_program("estimate", "--model", "gpt2-xl", "--device", "h100", "--batch", 1, "--out", "whole.json")
-        self.assertEqual(made.returncode, 0, made.stderr)
-        (self.folder / "cluster.json").write_text(json.dumps(cluster(8)), encoding="utf-8")
+        self.output("estimate", "--model", "gpt2-xl", "--device", "h100", "--batch", 1, "--out", "whole.json")
+        self.write("cluster.json", cluster(8))
         run = ["-c", "cluster.json", "-s", "ddp", "--tp", 5, "-n", 5]
         done = self.run_program("run", "-p", "whole.json", *run)
         self.assertEqual(done.returncode, 2, done.stdout)
         remedy = re.search("`allreplay (estimate [^`]*)`", done.stderr)[1]
-        made = self.run_program(*shlex.split(remedy), "--out", "member.json")
-        self.assertEqual(made.returncode, 0, made.stderr)
-        done = self.run_program("run", "-p", "member.json", *run)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.output(*shlex.split(remedy), "--out", "member.json")
+        self.output("run", "-p", "member.json", *run)
 
     def test_sweeps_and_comparisons(self):
         self.given(trace([(10, 20)] * 4), cluster(8))
-        (self.folder / "sweep.json").write_text(json.dumps(
-            {"name": "s", "profiles": ["trace.json"], "clusters": ["cluster.json"],
-             "strategies": [{"name": "ddp", "pp": [1, 2], "schedule": ["1f1b", "gpipe"], "micro-batches": 4}]}), encoding="utf-8")
-        done = self.run_program("sweep", "sweep.json", "--out", "rows.csv")
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.write("sweep.json", {"name": "s", "profiles": ["trace.json"], "clusters": ["cluster.json"],
+"strategies": [{"name": "ddp", "pp": [1, 2], "schedule": ["1f1b", "gpipe"], "micro-batches": 4}]})
+        self.output("sweep", "sweep.json", "--out", "rows.csv")
         rows = program.rows_of(self.folder / "rows.csv")
         self.assertEqual([row["pp"] for row in rows].count("2"), 2)
-        done = self.run_program("compare", "-p", "trace.json", "-c", "cluster.json", "--strategies", "all", "--pp", 2,
-                                "--micro-batches", 2, "--json")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        names = {row["strategy"]: row["iteration_s"] for row in json.loads(done.stdout)}
+        answer = self.answer("compare", "-p", "trace.json", "-c", "cluster.json", "--strategies", "all", "--pp", 2, "--micro-batches", 2)
+        names = {row["strategy"]: row["iteration_s"] for row in answer}
         self.assertNotIn("dear", names)
         self.assertEqual(min(names.values()), names["best"] if "best" in names else min(names.values()))
 
@@ -695,12 +682,12 @@ class Spread(program.Case):
     def test_a_rank_is_as_slow_as_its_slowest_worker(self):
         """Two equal layers on two ranks, a network that takes no time, four micro-batches of 1 + 2 ms: (4 + 1) · 3 = 15 ms, times 1 + 0.3·m(S) for the S workers
         of a rank: m(1) = 0, m(2) = 0.5641896, m(4) = 1.0293754 (the mean largest of S normal numbers)."""
-        (self.folder / "p.csv").write_text("layer,params,forward_us,backward_us\na,1,1000,2000\nb,1,1000,2000\n", encoding="utf-8")
+        self.write("p.csv", "layer,params,forward_us,backward_us\na,1,1000,2000\nb,1,1000,2000\n")
         words = ["run", "--profile", "p.csv", "--cluster", "c.json", "-s", "ddp", "--pp", "2", "--accumulate", "4", "-o", "p2p_bytes=0B", "--json"]
         for workers, largest in ((2, 0), (4, 0.5641896), (8, 1.0293754)):
             for spread in ({"sigma": 0.3}, {"sigma": 0.3, "seed": 1}):
                 cluster = {"name": "c", "workers": workers, "network": {"alpha": "0 s", "beta": "0 s/B"}, "spread": spread}
-                (self.folder / "c.json").write_text(json.dumps(cluster), encoding="utf-8")
+                self.write("c.json", cluster)
                 done = self.run_program(*words)
                 if "seed" in spread:
                     self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1))

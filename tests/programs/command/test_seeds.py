@@ -9,6 +9,7 @@ import io
 import json
 import math
 import pathlib
+import re
 import statistics
 import sys
 import tempfile
@@ -16,7 +17,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 
-from program import WIDE, needs_program, output, place_of, run  # noqa: E402
+from program import WIDE, answer, needs_program, output, place_of, run  # noqa: E402
 
 PROFILE = ["--profile", "resnet50_v100_b32"]
 CLUSTER = {"name": "noisy", "workers": 4, "network": {"alpha": "30 us", "beta": "0.8 ns/B"}, "jitter": {"distribution": "lognormal", "sigma": 0.08, "seed": 1}, "spread": {"sigma": 0.02, "seed": 1}}
@@ -75,7 +76,7 @@ class Seeds(unittest.TestCase):
         """One line of facts, two columns, one note."""
         words = [*PROFILE, "--cluster", self.cluster, "--seeds", "1:5"]
         text = output("run", *words, "--strategy", "ddp", env=WIDE)
-        row = json.loads(output("run", *words, "--strategy", "ddp", "--json"))
+        row = answer("run", *words, "--strategy", "ddp")
         self.assertRegex(text, rf"over seeds +mean of 5 ± .* \(95 % confidence\), standard deviation .*, median {row['p50_s'] * 1e3:.1f}")
         text = output("compare", *words, "--strategies", "ddp,fsdp2,s-sgd", env=WIDE)
         self.assertIn("over fastest", text)
@@ -84,13 +85,38 @@ class Seeds(unittest.TestCase):
         self.assertIn("small differences may be chance", output("compare", *words[:-2], "--strategies", "ddp,fsdp2", env=WIDE))
 
     def test_nothing_random(self):
-        calm = self.write("calm.json", {key: CLUSTER[key] for key in ("name", "workers", "network")})
+        calm = self.write("calm.json", {"name": "calm", **{key: CLUSTER[key] for key in ("workers", "network")}})
         text = output("compare", *PROFILE, "--cluster", calm, "--strategies", "ddp,wfbp", "--seeds", "1:20", env=WIDE)
         self.assertEqual(text.count("nothing is random here: all seeds give one number"), 1)
-        row = json.loads(output("run", *PROFILE, "--cluster", calm, "--strategy", "ddp", "--seeds", "1:20", "--json"))
+        row = answer("run", *PROFILE, "--cluster", calm, "--strategy", "ddp", "--seeds", "1:20")
         self.assertEqual((row["seeds"], row["sd_s"], row["ci95_s"], row["p95_s"]), (20, 0, 0, row["iteration_s"]))
         text = output("collective", "--cluster", "fat-tree-4", "--bytes", "1MiB", "--seeds", "1:3", env=WIDE)
         self.assertIn("nothing is random here", text)
+        for clusters, notes in (([calm, self.cluster], 0), ([calm], 1)):
+            sweep = self.write("calm_sweep.json", {"profiles": ["resnet50_v100_b32"], "clusters": clusters, "strategies": ["ddp"], "seeds": "1:3"})
+            self.assertEqual(output("sweep", sweep, "--out", pathlib.Path(self.folder.name, f"calm{notes}.csv"), env=WIDE).count("nothing is random here"), notes)
+
+    def test_pictures(self):
+        """`compare --plot`: the line at a bar's end is the confidence interval, in pixels that the bar itself tells; boxes and bands
+        of a sweep come from its statistics."""
+        words = ["compare", *PROFILE, "--cluster", self.cluster, "--strategies", "ddp,fsdp2"]
+        picture = pathlib.Path(self.folder.name, "bars.svg")
+        output(*words, "--seeds", "1", "--plot", picture)
+        self.assertNotIn('class="error"', picture.read_text(encoding="utf-8"))
+        rows = sorted(json.loads(output(*words, "--seeds", "1:5", "--json", "--plot", picture)), key=lambda row: row["iteration_s"])
+        svg = picture.read_text(encoding="utf-8")
+        lines = re.findall(r'points="([\d.]+),([\d.]+) ([\d.]+),\2" class="error"', svg)[::2]  # each has a white one behind it
+        parts = [(float(x), float(width)) for x, width in re.findall(r'<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)" height="[\d.]+" class="part"', svg)]
+        start = min(x for x, _ in parts)
+        for row, (low, _, high) in zip(rows, lines, strict=True):
+            middle, half = (float(low) + float(high)) / 2, (float(high) - float(low)) / 2
+            self.assertAlmostEqual(half / (middle - start), row["ci95_s"] / row["iteration_s"], delta=0.001)
+        sweep = self.write("boxes.json", {"profiles": ["resnet50_v100_b32"], "clusters": [self.cluster], "strategies": ["ddp", "wfbp"], "workers": [2, 4], "seeds": "1:5"})
+        out = pathlib.Path(self.folder.name, "boxes.csv")
+        output("sweep", sweep, "--out", out)
+        for words, shape, count in ((("--kind", "boxes"), 'class="box"', 4), (("--kind", "lines", "--band", "p25_s,p75_s"), 'class="band"', 2)):
+            output("plot", out, *words, "--out", picture)
+            self.assertEqual(picture.read_text(encoding="utf-8").count(shape), count)
 
     def test_collective(self):
         words = ["collective", "--cluster", "fat-tree-4", "--collective", "halving-doubling", "--fidelity", "fluid", "--bytes", "16MiB", "--json"]
@@ -109,7 +135,7 @@ class Seeds(unittest.TestCase):
         output("sweep", file, "--out", out)
         table = list(csv.DictReader(io.StringIO(out.read_text(encoding="utf-8"))))
         self.assertEqual([(row["jitter"], row["spread"], row["strategy"], row["seeds"]) for row in table], [(sigma, "0.01", strategy, "5") for sigma in ("0", "0.04", "0.05") for strategy in ("ddp", "wfbp")])
-        one = json.loads(output("run", *PROFILE, "--cluster", self.cluster, "--jitter", "5%", "--spread", "1%", "--seeds", "3:7", "--strategy", "ddp", "--json"))
+        one = answer("run", *PROFILE, "--cluster", self.cluster, "--jitter", "5%", "--spread", "1%", "--seeds", "3:7", "--strategy", "ddp")
         for key in ("iteration_s", *ADDED):
             self.assertEqual(float(table[4][key]), one[key], key)
         kept = run("sweep", file, "--out", out, "--resume")

@@ -8,20 +8,17 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import needs_program, output  # noqa: E402
+from program import WIDE, Case, answer, needs_program, output, rows_of  # noqa: E402
 
 LLAMA = ["--profile", "llama3-8b_h100_b1_bf16", "--cluster", "h100x8-8x400gbps", "--workers", "64"]
 MODEL = ["--profile", "gpt2-xl_h100_b8_bf16", "--cluster", "h100x8-8x400gbps", "--workers", "64"]
 
 
 @needs_program
-class Sharding(program.Case):
+class Sharding(Case):
     def refused(self, *arguments):
         """The one line with which the program refuses."""
-        done = self.run_program(*arguments)
-        self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
-        line, = done.stderr.splitlines()
+        line, = self.refusal(*arguments).splitlines()
         return line
 
     def test_bad_input(self):
@@ -42,7 +39,7 @@ class Sharding(program.Case):
     def test_thousands_of_micro_batches(self):
         """NVIDIA's BERT accumulates 8,192: all but the last only compute. Each ZeRO-2 batch reduces, which takes more memory."""
         bert = ["--profile", "bert-large_v100_b8", "--cluster", "v100-10gbe", "--workers", "8", "--strategy", "ddp"]
-        few, many = (json.loads(output("run", *bert, "--accumulate", count, "--json")) for count in ("2", "8192"))
+        few, many = (answer("run", *bert, "--accumulate", count) for count in ("2", "8192"))
         passes = many["forward_s"] + many["backward_s"]
         self.assertAlmostEqual((many["iteration_s"] - few["iteration_s"]) / (8190 * passes), 1, delta=1e-9)
         self.assertIn("at most 4975", self.refused("run", *bert, "--zero", "2", "--accumulate", "8192"))
@@ -66,29 +63,29 @@ class Sharding(program.Case):
 
     def test_efficiency_is_relative_to_the_fewest_workers_on_which_the_fastest_fits(self):
         """LLaMA-3 8B fits on no one and on a node of eight; a GPU's throughput there is what that on 64 is held against."""
-        row, = json.loads(output("compare", "-s", "fsdp2", *LLAMA, "--json"))
-        node = json.loads(output("run", "-s", "fsdp2", *LLAMA[:-1], "8", "--json"))
-        self.assertGreater(json.loads(output("run", "-s", "fsdp2", *LLAMA[:-1], "1", "--json"))["memory_bytes"], 80e9)
+        row, = answer("compare", "-s", "fsdp2", *LLAMA)
+        node = answer("run", "-s", "fsdp2", *LLAMA[:-1], "8")
+        self.assertGreater(answer("run", "-s", "fsdp2", *LLAMA[:-1], "1")["memory_bytes"], 80e9)
         self.assertLess(node["memory_bytes"], 80e9)
         self.assertEqual(row["reference_workers"], 8)
         self.assertAlmostEqual(row["relative_efficiency"], row["samples_per_s_per_gpu"] / node["samples_per_s_per_gpu"], delta=1e-12)
         self.assertEqual((row["fits"], node["relative_efficiency"]), (True, 1))
-        roomy = json.loads(output("run", "-s", "fsdp2", *LLAMA, "--memory", "1TB", "--json"))
+        roomy = answer("run", "-s", "fsdp2", *LLAMA, "--memory", "1TB")
         self.assertEqual((roomy["reference_workers"], roomy["relative_efficiency"]), (1, row["efficiency"]))
-        self.assertIsNone(json.loads(output("run", "-s", "ddp", "--profile", "resnet50_k80_b16", "--cluster", "k80-10gbe", "--json"))["fits"])
+        self.assertIsNone(answer("run", "-s", "ddp", "--profile", "resnet50_k80_b16", "--cluster", "k80-10gbe")["fits"])
 
     def test_every_command_goes_by_the_memory_of_the_profile_s_device(self):
         """megatron with 16 workers: 86.54 GB of an H100's 85.02 (81079 MiB), and faster than fsdp2, which fits."""
         model = ["--profile", "llama3-8b_h100_b1_bf16", "--cluster", "ec2-a100x8-4x100gbps", "--workers", "16"]
-        one, = json.loads(output("compare", *model, "-s", "megatron", "--json"))
-        again = json.loads(output("run", *model, "-s", "megatron", "--json"))
+        one, = answer("compare", *model, "-s", "megatron")
+        again = answer("run", *model, "-s", "megatron")
         self.assertEqual(again["options"], one["options"])
         self.assertEqual(again["options"]["memory"], "81079 MiB")
-        (self.folder / "s.json").write_text(json.dumps({
-            "profiles": [model[1]], "clusters": [model[3], "h100x8-8x400gbps"], "workers": [16], "strategies": ["megatron", "fsdp2", "ddp"]}), encoding="utf-8")
-        table = output("sweep", "s.json", "--out", "s.csv", cwd=self.folder, env=program.WIDE)
+        self.write("s.json", {
+"profiles": [model[1]], "clusters": [model[3], "h100x8-8x400gbps"], "workers": [16], "strategies": ["megatron", "fsdp2", "ddp"]})
+        table = output("sweep", "s.json", "--out", "s.csv", cwd=self.folder, env=WIDE)
         self.assertEqual([line.count("!") for line in table.splitlines() if re.search(r"^(megatron|fsdp2|ddp) +\S+gbps", line)], [1, 0, 1, 1, 0, 1])
-        rows = program.rows_of(self.folder / "s.csv")
+        rows = rows_of(self.folder / "s.csv")
         self.assertLess(float(rows[0]["iteration_s"]), float(rows[1]["iteration_s"]))  # megatron, were it not for the memory
         self.assertEqual({row["options"].split("memory=")[1].split(";")[0] for row in rows}, {"81079 MiB"})
         output("report", "s.csv", "--config", "s.json", "--out", "s.html", cwd=self.folder)
@@ -104,14 +101,14 @@ class Sharding(program.Case):
         two = [*LLAMA[:-1], "2", "-s", "best", "--zero", "3"]
         self.assertIn("/device: ", self.refused("run", *two))
         for limit in ((), ("--memory", "80GB")):  # whoever says it
-            done = self.run_program("compare", *LLAMA, "-s", "best,fsdp2", *limit, env=program.WIDE)
+            done = self.run_program("compare", *LLAMA, "-s", "best,fsdp2", *limit, env=WIDE)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn("--memory: ", self.refused("run", *two, "--memory", "80GB"))
         self.assertIn("llama3-8b_h100_b1_bf16: /device: ", self.refused("recommend", *LLAMA[:-1], "2", "-s", "fsdp2,zero-3"))
-        (self.folder / "s.json").write_text(json.dumps({
-            "profiles": [LLAMA[1]], "clusters": [LLAMA[3]], "workers": [2, 64], "strategies": ["fsdp2", {"name": "best", "zero": 3}]}), encoding="utf-8")
+        self.write("s.json", {
+"profiles": [LLAMA[1]], "clusters": [LLAMA[3]], "workers": [2, 64], "strategies": ["fsdp2", {"name": "best", "zero": 3}]})
         output("sweep", "s.json", "--out", "s.csv", cwd=self.folder)
-        self.assertEqual([float(row["memory_bytes"]) > 80e9 for row in program.rows_of(self.folder / "s.csv")], [True, True, False, False])
+        self.assertEqual([float(row["memory_bytes"]) > 80e9 for row in rows_of(self.folder / "s.csv")], [True, True, False, False])
 
 
 if __name__ == "__main__":

@@ -11,8 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import listed, needs_program, output, run  # noqa: E402
+from program import ROOT, Case, listed, needs_program, output, run  # noqa: E402
 
 OPERATIONS = ["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast"]
 FIDELITIES = ["alpha-beta", "fluid", "message"]
@@ -45,7 +44,7 @@ def least_start_up(network, workers):
 
 
 @needs_program
-class StartUps(program.Case):
+class StartUps(Case):
     def time(self, name, workers, fidelity, *flags):
         """Of 8 bytes; None if this cluster cannot do it."""
         done = run("collective", "--cluster", name, "--workers", workers, "--fidelity", fidelity, "--bytes", "8B", "--json", *flags, cwd=self.folder)
@@ -56,7 +55,7 @@ class StartUps(program.Case):
 
     def test_a_small_message_takes_a_start_up(self):
         timed = 0
-        for file in sorted((program.ROOT / "topologies").glob("*.json")):
+        for file in sorted((ROOT / "topologies").glob("*.json")):
             cluster = json.loads(file.read_text(encoding="utf-8"))
             network = cluster["network"]
             sizes = {min(cluster["workers"], 64)} | ({2 * network["node"]["workers"], 2} if "node" in network else set())
@@ -78,7 +77,7 @@ class StartUps(program.Case):
     def test_no_collective_is_free_where_nccl_starts_up(self):
         """Whatever algorithm is named in place of NCCL's own; among two of different nodes, a hop between nodes."""
         for name in ("h100x8-8x400gbps", "gh200x4-4x200gbps", "nvl72"):
-            node = json.loads((program.ROOT / "topologies" / f"{name}.json").read_text(encoding="utf-8"))["network"]["node"]["workers"]
+            node = json.loads((ROOT / "topologies" / f"{name}.json").read_text(encoding="utf-8"))["network"]["node"]["workers"]
             for collective in listed("collectives"):
                 for fidelity in FIDELITIES:
                     for workers, least in ((2, 7.2e-6), (2 * node, 9.3e-6)):
@@ -102,7 +101,7 @@ class StartUps(program.Case):
         the hop of 5 us, so that 6.6 + 5 us remain; one of 8 us is longer, and takes 6.6 + 8."""
         def took(fidelity, alpha, latency):
             network = {"alpha": alpha, "nccl": {"gpu": "h100"}, "topology": {"kind": "star", "link": {"latency": latency, "bandwidth": "50 GB/s"}}}
-            (self.folder / "c.json").write_text(json.dumps({"name": "c", "workers": 4, "network": network}), encoding="utf-8")
+            self.write("c.json", {"name": "c", "workers": 4, "network": network})
             return self.time("c.json", 4, fidelity, "--operation", "all-to-all")
         for fidelity in FIDELITIES:
             self.assertAlmostEqual(took(fidelity, "5 us", "1 us"), 7e-6, delta=2e-9)

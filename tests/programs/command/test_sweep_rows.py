@@ -33,7 +33,7 @@ def rows_of(text):
 class Case(program.Case):
     def sweep(self, config, *arguments, status=0):
         """Runs a sweep; returns what it wrote to standard error."""
-        (self.folder / "sweep.json").write_text(json.dumps({"profiles": [PROFILE], "strategies": ["wfbp", "ddp"], **config}), encoding="utf-8")
+        self.write("sweep.json", {"profiles": [PROFILE], "strategies": ["wfbp", "ddp"], **config})
         done = self.run_program("sweep", "sweep.json", *arguments)
         self.assertEqual(done.returncode, status, done.stderr)
         return done.stderr
@@ -80,7 +80,7 @@ class Tidy(Case):
     def test_our_readers_and_pandas(self):
         """plot draws the same picture of both files, report the same page but for the file's name; a # in a name does not cut a row."""
         cluster = json.loads((EXAMPLES / "eight_workers.json").read_text(encoding="utf-8"))
-        (self.folder / "odd.json").write_text(json.dumps({**cluster, "name": "rack #1"}), encoding="utf-8")
+        self.write("odd.json", {**cluster, "name": "rack #1"})
         config = {"clusters": ["k80-10gbe", "odd.json"], "workers": [8], "codecs": ["none", "topk"]}
         self.sweep(config, "--out", "all.csv", "--tidy", "tidy.csv")
         pictures = []
@@ -116,15 +116,16 @@ class Tidy(Case):
     def test_jobs(self):
         """Rows of jobs have no numbers of a cluster."""
         shutil.copy(EXAMPLES / "two_jobs.json", self.folder)
-        (self.folder / "jobs.json").write_text(json.dumps({"name": "jobs", "jobs": [str(EXAMPLES / "two_jobs.json")]}), encoding="utf-8")
-        done = self.run_program("sweep", "jobs.json", "--out", "all.csv", "--tidy", "tidy.csv")
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.write("jobs.json", {"name": "jobs", "jobs": [str(EXAMPLES / "two_jobs.json")]})
+        self.output("sweep", "jobs.json", "--out", "all.csv", "--tidy", "tidy.csv")
         self.assertEqual(len(rows_of(self.text("tidy.csv"))), len(self.full("all.csv")))
 
     def test_refused(self):
         config = {"clusters": ["k80-10gbe"], "workers": [8]}
         for arguments in (("--shard", "0/2", "--out", "a.csv"), ("--engine", "slurm", "--out", "a.csv")):
-            self.assertEqual(program.place_of(self.sweep(config, *arguments, "--tidy", "tidy.csv", status=2)), "command line: --tidy")
+            error = self.sweep(config, *arguments, "--tidy", "tidy.csv", status=2)
+            self.assertTrue(program.place_of(error).startswith("command line"))
+            self.assertIn("--tidy", error)
         self.assertEqual(program.place_of(self.sweep(config, "--out", "a.csv", "--tidy", "a.csv", status=2)).partition(":")[0], "command line")
         self.assertFalse((self.folder / "tidy.csv").exists())
 
@@ -143,11 +144,11 @@ class Plans(Case):
         rows = self.full("rows.csv")
         self.assertEqual([(row["strategy"], row["options"].split(";")[-1]) for row in rows][0], ("by-hand", "plan=by_hand"))
         self.assertEqual([row["strategy"] for row in rows[1:]], ["wfbp", "ddp"])
-        run = json.loads(program.output("run", "--profile", EXAMPLES / "six_layers.json", "--cluster", EXAMPLES / "eight_workers.json",
-                                        "--plan", EXAMPLES / "by_hand.json", "--json"))
+        run = program.answer("run", "--profile", EXAMPLES / "six_layers.json", "--cluster", EXAMPLES / "eight_workers.json",
+                             "--plan", EXAMPLES / "by_hand.json")
         self.assertEqual(float(rows[0]["iteration_s"]), run["iteration_s"])
         self.assertNotIn("plan", run["options"])
-        (self.folder / "sweep.json").write_text(json.dumps({**self.setting, "plans": ["by_hand.json"]}), encoding="utf-8")
+        self.write("sweep.json", {**self.setting, "plans": ["by_hand.json"]})
         alone = json.loads(self.run_program("sweep", "sweep.json", "--json").stdout)
         self.assertEqual([row["iteration_s"] for row in alone], [run["iteration_s"]])
 
@@ -156,13 +157,12 @@ class Plans(Case):
         for name, first in (("one", "fc6.weight"), ("two", "conv4.weight")):
             plan = json.loads((EXAMPLES / "by_hand.json").read_text(encoding="utf-8"))
             plan["blocks"].sort(key=lambda block: first not in block["slices"])
-            (self.folder / f"{name}.json").write_text(json.dumps(plan), encoding="utf-8")
+            self.write(f"{name}.json", plan)
         self.sweep({**self.setting, "plans": ["one.json", "two.json"]}, "--out", "rows.csv")
         done = self.run_program("plot", "rows.csv", "--kind", "dots", "--series", "strategy,plan", "--out", "x.svg")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn("by-hand, two", self.text("x.svg"))
-        done = self.run_program("report", "rows.csv", "--config", "sweep.json", "--out", "x.html")
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.output("report", "rows.csv", "--config", "sweep.json", "--out", "x.html")
         self.assertNotIn("has no such row", self.text("x.html"))
 
     def test_a_changed_plan_is_computed_again(self):
@@ -170,7 +170,7 @@ class Plans(Case):
         self.sweep(config, "--out", "rows.csv")
         plan = json.loads((EXAMPLES / "by_hand.json").read_text(encoding="utf-8"))
         plan["blocks"].reverse()
-        (self.folder / "by_hand.json").write_text(json.dumps(plan), encoding="utf-8")
+        self.write("by_hand.json", plan)
         before = self.full("rows.csv")
         self.sweep(config, "--out", "rows.csv", "--resume")
         self.assertNotEqual(before[0]["iteration_s"], self.full("rows.csv")[0]["iteration_s"])
@@ -184,7 +184,7 @@ class Plans(Case):
         (self.folder / "other").mkdir()
         shutil.copy(EXAMPLES / "by_hand.json", self.folder / "other")
         self.assertEqual(program.place_of(self.sweep({**self.setting, "plans": ["by_hand.json", "other/by_hand.json"]}, status=2)), "sweep.json: /plans/1")
-        (self.folder / "sweep.json").write_text(json.dumps(self.setting), encoding="utf-8")
+        self.write("sweep.json", self.setting)
         self.assertEqual(self.run_program("sweep", "sweep.json").returncode, 2)
 
 

@@ -8,24 +8,23 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import program  # noqa: E402
-from program import ROOT, needs_program, place_of  # noqa: E402
+from program import ROOT, Case, answer, needs_program, place_of, rows_of  # noqa: E402
 
 EXAMPLE = ROOT / "docs" / "examples" / "six_layers_measured.csv"
 HEAD = "profile,cluster,workers,strategy,barrier,iteration_s,group,calibrate\n"
 
 
 @needs_program
-class Validate(program.Case):
+class Validate(Case):
     """One layer of 1 MB, F = 1 ms, B = 2 ms; a ring among 4 with 100 us and 1 ns/B takes 0.6 + 1.5 ms, so that an iteration takes 5.1 ms."""
 
     def setUp(self):
         super().setUp()
-        (self.folder / "p.csv").write_text("layer,params,forward_us,backward_us\na,250000,1000,2000\n")
-        (self.folder / "c.json").write_text(json.dumps({"name": "c", "workers": 4, "network": {"alpha": "100 us", "beta": "1 ns/B"}}))
+        self.write("p.csv", "layer,params,forward_us,backward_us\na,250000,1000,2000\n")
+        self.write("c.json", {"name": "c", "workers": 4, "network": {"alpha": "100 us", "beta": "1 ns/B"}})
 
     def validate(self, text, *arguments):
-        (self.folder / "m.csv").write_text(text)
+        self.write("m.csv", text)
         return self.run_program("validate", "m.csv", *arguments)
 
     def found(self, text):
@@ -50,7 +49,7 @@ class Validate(program.Case):
 
     def test_a_bandwidth_for_each_number_of_nodes(self):
         """Nodes of one worker; a ring of n at 1 ns/B on two nodes (the file's), 4 ns/B on 8. Half way between in log(nodes), bandwidths are 1 and 0.25 GB/s: 0.625, 1.6 ns/B."""
-        (self.folder / "c.json").write_text(json.dumps({"name": "c", "workers": 8, "network": {"alpha": "0 us", "bandwidth": "1 GB/s"}}))
+        self.write("c.json", {"name": "c", "workers": 8, "network": {"alpha": "0 us", "bandwidth": "1 GB/s"}})
         ring = lambda workers, per_byte: 2 * (workers - 1) / workers * per_byte * 1e-3
         rows = f"c.json,ring,8,1000000,{ring(8, 4)!r},beta by nodes\nc.json,ring,4,1000000,{ring(4, 1.6)!r},\nc.json,ring,2,1000000,{ring(2, 1)!r},\nc.json,ring,16,1000000,{ring(16, 4)!r},\n"
         done = self.validate("cluster,collective,workers,bytes,time_s,calibrate\n" + rows, "--json")
@@ -69,7 +68,7 @@ class Validate(program.Case):
 
     def test_a_prediction_is_that_of_run(self):
         words = ["--profile", "resnet50_p100_b64", "--cluster", "k80-10gbe", "--workers", "8", "--strategy", "ddp"]
-        row = json.loads(program.output("run", *words, "-o", "bucket_cap=10 MiB", "--json"))
+        row = answer("run", *words, "-o", "bucket_cap=10 MiB")
         found = self.found("profile,cluster,workers,strategy,bucket_cap,samples_per_s\nresnet50_p100_b64,k80-10gbe,8,ddp,10 MiB,1000\n")
         self.assertEqual(found["points"][0]["predicted"], row["samples_per_s"])
 
@@ -103,9 +102,9 @@ class Validate(program.Case):
         links = {"alpha": "0 us", "bandwidth": "25 GB/s", "rails": 8, "collective": "nccl", "nccl": {"gpu": "h100", "nvls": False}}
         for name, inside in (("n.json", "300 GB/s"), ("truth.json", "150 GB/s")):
             network = {**links, "node": {"workers": 8, "alpha": "0 us", "bandwidth": inside}}
-            (self.folder / name).write_text(json.dumps({"name": "n", "workers": 16, "network": network}))
+            self.write(name, {"name": "n", "workers": 16, "network": network})
         head = "cluster,collective,workers,bytes,time_s,calibrate\n"
-        (row,) = json.loads(program.output("collective", "--cluster", str(self.folder / "truth.json"), "--workers", "8", "--bytes", "1GB", "--json"))
+        (row,) = answer("collective", "--cluster", str(self.folder / "truth.json"), "--workers", "8", "--bytes", "1GB")
         (beta,) = self.found(head + f"n.json,nccl,8,1e9,{row['time_s']!r},beta\nn.json,nccl,8,1e9,0.01,\n")["constants"]
         self.assertAlmostEqual(beta["value"] * 150e9, 1, delta=1e-4)
         done = self.validate(head + "n.json,nccl,8,1e9,1e-6,beta\nn.json,nccl,8,1e9,0.01,\n", "--json")
@@ -114,7 +113,7 @@ class Validate(program.Case):
         self.assertTrue(beta["at_limit"])
         self.assertAlmostEqual(beta["value"] * 300e9 * 4096, 1)
         # A ring's six start-ups of 100 s: at a thousand times of those an iteration would pass the end of a day.
-        (self.folder / "slow.json").write_text(json.dumps({"name": "s", "workers": 4, "network": {"alpha": "100 s", "beta": "1 ns/B"}}))
+        self.write("slow.json", {"name": "s", "workers": 4, "network": {"alpha": "100 s", "beta": "1 ns/B"}})
         (alpha,) = self.found(HEAD + "p.csv,slow.json,4,wfbp,,300.0045,,alpha\np.csv,slow.json,4,wfbp,,300,,\n")["constants"]
         self.assertAlmostEqual(alpha["value"], 50, delta=1e-6)  # 3 + 1.5 ms, and six of these
 
@@ -122,7 +121,7 @@ class Validate(program.Case):
         # What waits while a longer launch lasts may go in a better order: from 2800 to 2900 us of it the iteration falls from 65.3 to 62.4 ms.
         layers = ((250, 1, 6), (2500, 3, 6), (100, 3, 0.5), (2500, 1, 6), (250, 0.3, 6), (2500, 3, 6))
         rows = [f"l{i},{1000 * thousands},{1000 * forward:g},{1000 * backward:g}" for i, (thousands, forward, backward) in enumerate(layers)]
-        (self.folder / "six.csv").write_text("\n".join(["layer,params,forward_us,backward_us", *rows, ""]))
+        self.write("six.csv", "\n".join(["layer,params,forward_us,backward_us", *rows, ""]))
         done = self.validate(HEAD + "six.csv,c.json,4,bytescheduler,,0.0648,,launch\nsix.csv,c.json,4,bytescheduler,,0.07,,\n", "--json")
         (launch,) = json.loads(done.stdout)["constants"]
         self.assertIsNone(launch["value"])
@@ -138,8 +137,8 @@ class Validate(program.Case):
         done = self.validate(HEAD + row.format("a", "launch_tensor") + row.format("a", ""), "--json")
         self.assertEqual((json.loads(done.stdout)["constants"][0]["scored_rows"], done.stderr), (1, ""))
         # Ports between nodes have no say in a node, nor an option in a row that gives its own.
-        (self.folder / "two.json").write_text(json.dumps({"name": "t", "workers": 8, "network": {
-            "node": {"workers": 4, "alpha": "1 us", "beta": "0.1 ns/B"}, "alpha": "100 us", "beta": "1 ns/B"}}))
+        self.write("two.json", {"name": "t", "workers": 8, "network": {
+"node": {"workers": 4, "alpha": "1 us", "beta": "0.1 ns/B"}, "alpha": "100 us", "beta": "1 ns/B"}})
         text = HEAD.replace("barrier", "launch") + "p.csv,two.json,8,s-sgd,,0.008,,beta; launch\np.csv,two.json,8,s-sgd,,0.008,,beta; launch\n" \
             "p.csv,two.json,4,s-sgd,1 us,0.005,,\np.csv,two.json,8,s-sgd,,0.008,,\n"
         self.assertEqual([one["scored_rows"] for one in json.loads(self.validate(text, "--json").stdout)["constants"]], [1, 1])
@@ -164,14 +163,14 @@ class Validate(program.Case):
         done = self.validate(head + "c.json,ring,1,1000,0.001,a\n", "--plot", "m.svg")
         self.assertEqual((done.returncode, place_of(done.stderr)), (2, "m.csv: line 2, workers"))
         # A byte at 0.1 ps is less than the picosecond that times are whole numbers of.
-        (self.folder / "fast.json").write_text(json.dumps({"name": "f", "workers": 4, "network": {"alpha": "0 us", "beta": "0.0001 ns/B"}}))
+        self.write("fast.json", {"name": "f", "workers": 4, "network": {"alpha": "0 us", "beta": "0.0001 ns/B"}})
         done = self.validate(head + "c.json,ring,4,1000,0.001,a\nfast.json,ring,4,1,0.001,b\n", "--plot", "m.svg")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_points_and_a_picture_are_written(self):
         done = self.validate(HEAD + 'p.csv,c.json,4,wfbp,,0.006,"a, b",\np.csv,c.json,4,s-sgd,,0.005,c,beta\n', "--out", "points.csv", "--plot", "m.svg")
         self.assertEqual(done.returncode, 0, done.stderr)
-        rows = program.rows_of(self.folder / "points.csv")
+        rows = rows_of(self.folder / "points.csv")
         self.assertEqual([(row["group"], row["scored"]) for row in rows], [("a, b", "true"), ("c", "false")])
         self.assertAlmostEqual(float(rows[0]["no_communication"]), 3e-3)
         picture = (self.folder / "m.svg").read_text()

@@ -7,7 +7,7 @@
 
 #include "tests/catch.hpp"
 
-#include "sim/plans/schedule/merging.hpp"
+#include "sim/plans/schedule/planners.hpp"
 #include "sim/programs/command/console.hpp"
 #include "sim/programs/command/program.hpp"
 

@@ -74,6 +74,7 @@ const char* const command_lines[] = {
     "run --profile qwen3-235b-a22b_h100_b1_bf16_cp4_ep8 --cluster h100x8-8x400gbps --workers 256 --strategy megatron "
     "--option pp=8 --option accumulate=8 --option schedule=interleaved",
     "compare --profile resnet50_a100_b256_bf16 --cluster h100x8-8x400gbps --workers 16 --strategies ddp,fsdp2,best",
+    "compare --profile one.csv --cluster two.json --strategies wfbp --codec none,fp16 --encode 1.5ms --decode 1.5ms",
     "sweep small.json",
     "sweep seeded.json",
     "recommend --profile llama3-8b_h100_b1_bf16 --cluster h100x8-8x400gbps --workers 64 --strategies fsdp2,megatron "
@@ -123,6 +124,8 @@ const char* const command_lines[] = {
 // Files that the command lines name.
 const std::pair<const char*, const char*> files[] = {
     {"mine.csv", "layer,params,forward_us,backward_us\na,1000000,9000,9000\nb,100000,3000,20000\n"},
+    {"one.csv", "layer,params,forward_us,backward_us\na,1000000,1000,2000\n"},
+    {"two.json", R"({"name": "two", "workers": 2, "network": {"alpha": "0 s", "beta": "1 ns/B"}})"},
     {"out.json", ""},
     {"prices.json", R"({"gpu_usd": 1, "switch_usd": 2, "fabrics": ["fat-tree-4", "bcube-2-2-10gbe"]})"},
     {"nccl.log",

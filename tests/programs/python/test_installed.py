@@ -84,7 +84,7 @@ class Installed(Case):
                                    str(ROOT / "docs/examples/eight_workers.json"), "--strategy", "wfbp", "--json"))
         self.assertIn(f"takes {run['iteration_s']:.6f} s", said)
         headers = [path.relative_to(self.prefix) for path in self.prefix.rglob("*.hpp")]
-        self.assertTrue(all(str(path).startswith("include/allreplay-2/sim/") for path in headers), headers)
+        self.assertTrue(all(str(path).startswith("include/allreplay-3/sim/") for path in headers), headers)
         done = subprocess.run([self.elsewhere / "own/slowest", "nothing", "k80-10gbe", "wfbp"], capture_output=True, text=True,
                               check=False, cwd=self.elsewhere)
         self.assertEqual(done.returncode, 2)

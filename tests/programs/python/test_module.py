@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from program import Case, ROOT, listed, needs_program, output, run  # noqa: E402
+from program import ROOT, Case, answer, listed, needs_program, output, refusal, run  # noqa: E402
 
 import allreplay  # noqa: E402
 from allreplay import _core  # noqa: E402
@@ -44,7 +44,7 @@ def flags(options):
 @needs_program
 class Results(unittest.TestCase):
     def same(self, command, *positional, **options):
-        printed = json.loads(output(command, *positional, *flags(options), "--json", cwd=ROOT))
+        printed = answer(command, *positional, *flags(options), cwd=ROOT)
         self.assertEqual(untimed(allreplay.call(command, *positional, **options)), untimed(printed))
         return printed
 
@@ -144,7 +144,7 @@ class Results(unittest.TestCase):
     def test_a_codec_gives_the_same_for_drawn_vectors(self):
         """All but the times, which it measures."""
         options = {"codec": "topk", "elements": 10_000, "workers": 4, "iterations": 3}
-        printed = json.loads(output("codec", *flags(options), "--json"))
+        printed = answer("codec", *flags(options))
         made = allreplay.call("codec", **options)
         self.assertEqual(list(made), list(printed))
         drawn = [key for key in printed if not key.endswith("_s")]
@@ -226,11 +226,10 @@ class Errors(unittest.TestCase):
     """The line that the program prints, and its parts."""
 
     def same(self, command, *positional, **options):
-        done = run(command, *positional, *flags(options), cwd=ROOT)
-        self.assertEqual(done.returncode, 2, done)
+        error = refusal(command, *positional, *flags(options), cwd=ROOT)
         with self.assertRaises(allreplay.InputError) as caught:
             allreplay.call(command, *positional, **options)
-        self.assertEqual(str(caught.exception) + "\n", done.stderr)
+        self.assertEqual(str(caught.exception) + "\n", error)
         return caught.exception
 
     def test_word_for_word(self):
@@ -558,12 +557,10 @@ class Types(Case):
             subprocess.run([sys.executable, "-m", "mypy", "--version"], capture_output=True, check=True)
         except subprocess.CalledProcessError:
             self.skipTest("skipped: no mypy")
-        (self.folder / "use.py").write_text(
-            "import allreplay\n\n\n@allreplay.strategy\ndef mine(needs: list[allreplay.Need], prices: allreplay.Prices) -> list[allreplay.Need]:\n"
-            "    return needs\n\n\nresult: allreplay.Result = allreplay.run('a', 'b', 'wfbp', workers=8)\n"
-            "seconds: float = result.iteration_s\npicture: str = result.timeline.svg()\n")
-        (self.folder / "mypy.ini").write_text("[mypy]\nignore_missing_imports = True\n"
-                                              "[mypy-numpy.*,pandas.*]\nfollow_imports = skip\n")  # theirs take longest
+        self.write("use.py", "import allreplay\n\n\n@allreplay.strategy\ndef mine(needs: list[allreplay.Need], prices: allreplay.Prices) -> list[allreplay.Need]:\n"
+"    return needs\n\n\nresult: allreplay.Result = allreplay.run('a', 'b', 'wfbp', workers=8)\n"
+"seconds: float = result.iteration_s\npicture: str = result.timeline.svg()\n")
+        self.write("mypy.ini", "[mypy]\nignore_missing_imports = True\n" "[mypy-numpy.*,pandas.*]\nfollow_imports = skip\n")
         done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--config-file", "mypy.ini", "--python-version", "3.11",
                                "--cache-dir", str(self.folder / "cache"), str(package), "use.py"],
                               cwd=self.folder, capture_output=True, text=True, env={**os.environ, "MYPYPATH": str(package.parent)})

@@ -5,7 +5,7 @@
 #include "tests/replay/training/scenario.hpp"
 #include "tests/replay/training/tasks.hpp"
 
-#include "sim/plans/schedule/mergecomp.hpp"
+#include "sim/plans/schedule/planners.hpp"
 #include "sim/replay/training/job.hpp"
 #include "sim/studies/search/plan_of.hpp"
 

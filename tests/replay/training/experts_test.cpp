@@ -11,7 +11,7 @@
 #include "tests/error_place.hpp"
 #include "tests/replay/training/scenario.hpp"
 
-#include "sim/plans/schedule/fsdp.hpp"
+#include "sim/plans/schedule/units.hpp"
 
 using namespace allreplay;
 

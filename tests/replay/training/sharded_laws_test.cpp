@@ -6,8 +6,8 @@
 #include "tests/random_profile.hpp"
 #include "tests/replay/training/scenario.hpp"
 
-#include "sim/plans/schedule/fsdp.hpp"
 #include "sim/plans/schedule/plan_builder.hpp"
+#include "sim/plans/schedule/units.hpp"
 
 using namespace allreplay;
 
@@ -127,7 +127,7 @@ double update_of(const Scenario& scenario, std::string_view strategy) {
   const StrategyOptions& options = scenario.options.strategy;
   const bool shared = strategy != "megatron" || options.megatron.distributed_optimizer;
   const std::int64_t owners =
-      shares_outer_optimizer(options, strategy) ? scenario.workers : options.sharding.group_of(scenario.workers);
+      shares_outer_optimizer(options, strategy) ? scenario.workers : options.sharding.group_size(scenario.workers);
   const double shards = shared ? static_cast<double>(owners) : 1;
   return to_seconds(scaled(scenario.profile->update.value_or(Time(0)), 1 / shards));
 }

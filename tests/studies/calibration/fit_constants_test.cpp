@@ -1,6 +1,4 @@
 // Constants that made rows come back out of them: the rows are the simulator's own, so that every error is the fit's.
-#include "sim/studies/calibration/fit_constants.hpp"
-
 #include <algorithm>
 #include <cmath>
 
@@ -11,6 +9,7 @@
 #include "tests/own_folder.hpp"
 
 #include "sim/base/core/random.hpp"
+#include "sim/studies/calibration/fitted_constant.hpp"
 #include "sim/studies/calibration/validation.hpp"
 
 using namespace allreplay;

@@ -22,7 +22,8 @@ double law(Bytes bytes) { return 30e-6 + 0.5e-9 * static_cast<double>(bytes); }
 
 MeasurementLog read(const std::string& text, std::int64_t workers = 0, const std::string& time = "",
                     const std::string& format = "") {
-  return read_measurements(text, "f", {format, time, workers, {"c", "--format"}, {"c", "--time"}, {"c", "--workers"}});
+  return read_measurements(text, "f",
+                           {{format, {"c", "--format"}}, {time, {"c", "--time"}}, {workers, {"c", "--workers"}}});
 }
 
 std::string complaint(const std::string& text, std::int64_t workers = 0, const std::string& time = "") {
@@ -86,7 +87,7 @@ TEST_CASE("nccl-tests: a log that names no benchmark tells it by its rates") {
   CHECK(complaint(text("sum", 1.3)) == "f");
   // An all-gather and an all-to-all have equal rates and no reduction: the user says which, and nothing else.
   const auto asked = [&](CollectiveOp op, double algbw = 40) {
-    LogRequest request{.operation = op, .place_of_operation = {"c", "--collective"}};
+    LogRequest request{.operation = {op, {"c", "--collective"}}};
     return read_measurements(text("none", 0.875, algbw), "f", request);
   };
   CHECK(complaint(text("none", 0.875)) == "f");

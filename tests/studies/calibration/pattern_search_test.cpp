@@ -1,6 +1,6 @@
-#include "sim/studies/calibration/pattern_search.hpp"
-
 #include "tests/catch.hpp"
+
+#include "sim/studies/calibration/least_squares.hpp"
 
 using namespace allreplay;
 

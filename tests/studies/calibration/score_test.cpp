@@ -1,6 +1,6 @@
-#include "sim/studies/calibration/score.hpp"
-
 #include "tests/catch.hpp"
+
+#include "sim/studies/calibration/validation.hpp"
 
 using namespace allreplay;
 

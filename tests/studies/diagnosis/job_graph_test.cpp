@@ -13,7 +13,6 @@
 #include "sim/replay/engine/replay.hpp"
 #include "sim/studies/diagnosis/diagnosis.hpp"
 #include "sim/studies/diagnosis/job_replay.hpp"
-#include "sim/studies/diagnosis/stage_order.hpp"
 
 using namespace allreplay;
 

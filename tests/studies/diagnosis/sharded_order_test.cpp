@@ -1,6 +1,4 @@
 // The rules of sharded jobs, by hand; and their replay against the engine's.
-#include "sim/studies/diagnosis/sharded_order.hpp"
-
 #include <algorithm>
 #include <map>
 #include <set>
@@ -11,7 +9,8 @@
 #include "sim/base/core/random.hpp"
 #include "sim/replay/engine/replay.hpp"
 #include "sim/studies/diagnosis/exposure.hpp"
-#include "sim/studies/diagnosis/sharded_replay.hpp"
+#include "sim/studies/diagnosis/job_graph.hpp"
+#include "sim/studies/diagnosis/job_replay.hpp"
 
 using namespace allreplay;
 

@@ -13,8 +13,8 @@ using namespace allreplay;
 TEST_CASE("complaints point at where each name was given") {
   Request request;
   request.cluster = "k80-10gbe";
-  request.place_of_collective = {"command line", "--collective"};
-  request.place_of_fidelity = {"command line", "--fidelity"};
+  request.collective.place = {"command line", "--collective"};
+  request.fidelity.place = {"command line", "--fidelity"};
   const Scenario scenario = Library().resolve_network(request);
   CHECK(scenario.place_of_collective.path == "--collective");
   CHECK(scenario.place_of_fidelity.path == "--fidelity");

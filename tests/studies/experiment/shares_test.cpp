@@ -10,7 +10,7 @@
 #include "tests/untimed_rows.hpp"
 
 #include "sim/base/core/file.hpp"
-#include "sim/studies/experiment/sweep_rows.hpp"
+#include "sim/studies/experiment/sweep_file.hpp"
 #include "sim/studies/experiment/tuning.hpp"
 
 using namespace allreplay;

@@ -50,8 +50,8 @@ TEST_CASE("a cluster's entry may have lists of its own") {
   std::vector<std::string> found;
   const Sweep sweep = read_sweep({}, folder("own.json"));
   for (const Request request : sweep.requests)
-    found.push_back(std::to_string(*request.workers) + " " + request.collective + " " + request.strategy + " " +
-                    request.fidelity);
+    found.push_back(std::to_string(*request.workers.value) + " " + request.collective.value + " " +
+                    request.strategy.value + " " + request.fidelity.value);
   CHECK(found == std::vector<std::string>{"16 binary-tree ddp ", "16 halving-doubling ddp ", "2 ring wfbp ",
                                           "2 ring s-sgd ", "4 ring wfbp ", "4 ring s-sgd ", "2 ring wfbp alpha-beta",
                                           "2 ring s-sgd alpha-beta", "4 ring wfbp alpha-beta",

@@ -25,8 +25,8 @@ TEST_CASE("a request travels whole between processes") {
   request.reuse = false;
   int number = 0;
   for (SourceLocation* place :
-       {&request.place_of_profile, &request.place_of_ratio, &request.place_of_workers, &request.place_of_strategy,
-        &request.place_of_collective, &request.place_of_fidelity, &request.place_of_codec})
+       {&request.profile.place, &request.forward_ratio.place, &request.workers.place, &request.strategy.place,
+        &request.collective.place, &request.fidelity.place, &request.codec.place})
     *place = {"file " + std::to_string(++number), "/place/" + std::to_string(number)};
   Packer packer;
   pack(packer, request);
@@ -38,7 +38,7 @@ TEST_CASE("a request travels whole between processes") {
   Packer again;
   pack(again, there);
   CHECK(again.bytes() == packer.bytes());
-  CHECK(there.place_of_codec.file == "file 7");
+  CHECK(there.codec.place.file == "file 7");
   CHECK(there.options[1].place.path == "/a/b");
 }
 

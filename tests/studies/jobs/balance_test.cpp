@@ -1,8 +1,8 @@
 // Samples of each worker, where workers differ.
-#include "sim/studies/jobs/balance.hpp"
-
 #include "tests/catch.hpp"
 #include "tests/error_place.hpp"
+
+#include "sim/studies/jobs/seated_job.hpp"
 
 using namespace allreplay;
 

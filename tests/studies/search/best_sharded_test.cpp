@@ -7,10 +7,11 @@
 #include "tests/random_profile.hpp"
 #include "tests/replay/training/scenario.hpp"
 
-#include "sim/plans/schedule/fsdp.hpp"
 #include "sim/plans/schedule/needs.hpp"
+#include "sim/plans/schedule/planners.hpp"
+#include "sim/plans/schedule/units.hpp"
 #include "sim/replay/training/job.hpp"
-#include "sim/studies/search/candidate.hpp"
+#include "sim/studies/search/best.hpp"
 
 using namespace allreplay;
 

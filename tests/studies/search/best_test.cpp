@@ -10,7 +10,6 @@
 #include "sim/plans/schedule/needs.hpp"
 #include "sim/replay/training/job.hpp"
 #include "sim/replay/training/sharding.hpp"
-#include "sim/studies/search/candidate.hpp"
 #include "sim/studies/search/plan_of.hpp"
 
 using namespace allreplay;

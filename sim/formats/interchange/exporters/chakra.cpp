@@ -125,7 +125,7 @@ class Writer {
     if (profile_.flops_per_sample) metadata["flops_per_sample"] = *profile_.flops_per_sample;
     if (!is_training_step(plan_)) return;
     metadata["accumulate"] = plan_.sharding.accumulate;
-    metadata["shard_group"] = plan_.sharding.group_of(workers_);
+    metadata["shard_group"] = plan_.sharding.group_size(workers_);
   }
 
   // Rounds the ends of the works, not their durations, to whole microseconds, so that errors do not add up.
@@ -378,7 +378,7 @@ Exported export_chakra_json(const ExportRequest& request) {
   Built built = build(request);
   std::string text = "{";
   for (const auto& [name, value] : built.trace.metadata)
-    text += fmt::format("{}: {},\n ", JsonValue(name).dump(), value_of(value).dump());
+    text += fmt::format("{}: {},\n ", json_text(name), json_text(value_of(value)));
   text += "\"workload_graph\": [";
   const char* separator = "\n  ";
   for (const ChakraNode& node : built.trace.nodes) {
@@ -389,7 +389,7 @@ Exported export_chakra_json(const ExportRequest& request) {
                    {"ctrl_deps", node.control_dependencies},
                    {"runtime", static_cast<std::int64_t>(node.microseconds)}};
     for (const auto& [name, value] : node.attributes) json[name] = value_of(value);
-    text += separator + json.dump();
+    text += separator + json_text(json);
     separator = ",\n  ";
   }
   return {text + "]}\n", std::move(built.notes), std::move(built.groups)};

@@ -119,8 +119,6 @@ ByteSource::ByteSource(const Files& files, const std::string& file) : file_(file
 ByteSource::ByteSource(const std::string& file, std::string text) : file_(file), piece_(std::move(text)) {}
 
 ByteSource::~ByteSource() = default;
-ByteSource::ByteSource(ByteSource&&) noexcept = default;
-ByteSource& ByteSource::operator=(ByteSource&&) noexcept = default;
 
 void ByteSource::fill() {
   piece_.clear();

@@ -18,8 +18,6 @@ class ByteSource {
   /// Reads `text` as if it were in a file of this name.
   ByteSource(const std::string& file, std::string text);
   ~ByteSource();
-  ByteSource(ByteSource&&) noexcept;
-  ByteSource& operator=(ByteSource&&) noexcept;
 
   const std::string& file() const { return file_; }
 

@@ -13,8 +13,7 @@
 #include "sim/base/core/text.hpp"
 #include "sim/base/core/units.hpp"
 #include "sim/formats/interchange/chakra/trace.hpp"
-#include "sim/formats/interchange/importers/readers.hpp"
-#include "sim/formats/interchange/importers/topological_order.hpp"
+#include "sim/formats/interchange/importers/importer.hpp"
 
 namespace allreplay {
 
@@ -61,6 +60,31 @@ std::optional<Bytes> activation_bytes_of(const ChakraNode& node) {
   if (bytes && (*bytes < 0 || *bytes > most))
     throw InputError(node.place, fmt::format("{} bytes of activations", *bytes), "0 to 2^53");
   return bytes;
+}
+
+// Returns every node after its dependencies, which `waits_for[i]` lists for node i (Kahn's algorithm with a queue).
+// Nodes become ready by index first, then in the order in which their last dependency is visited. Nodes on a cycle, or
+// that depend on one, are missing.
+std::vector<std::size_t> topological_order(const std::vector<std::vector<std::size_t>>& waits_for) {
+  const std::size_t nodes = waits_for.size();
+  std::vector<std::vector<std::size_t>> frees(nodes);
+  std::vector<std::size_t> missing(nodes), order;
+  for (std::size_t node = 0; node < nodes; ++node) {
+    missing[node] = waits_for[node].size();
+    for (const std::size_t other : waits_for[node]) frees[other].push_back(node);
+    if (missing[node] == 0) order.push_back(node);
+  }
+  for (std::size_t next = 0; next < order.size(); ++next)
+    for (const std::size_t freed : frees[order[next]])
+      if (--missing[freed] == 0) order.push_back(freed);
+  return order;
+}
+
+// Returns the first node that is missing from such an order. REQUIRES: one is.
+std::size_t first_missing(const std::vector<std::size_t>& order, std::size_t nodes) {
+  std::vector<bool> reached(nodes);
+  for (const std::size_t node : order) reached[node] = true;
+  return static_cast<std::size_t>(std::find(reached.begin(), reached.end(), false) - reached.begin());
 }
 
 class TraceReader {

@@ -11,7 +11,6 @@
 #include "sim/base/core/name.hpp"
 #include "sim/base/core/named.hpp"
 #include "sim/base/core/text.hpp"
-#include "sim/formats/interchange/importers/readers.hpp"
 #include "sim/inputs/workload/profile_file.hpp"
 
 namespace allreplay {
@@ -102,6 +101,16 @@ void require_complete(const Profile& profile, const SourceLocation& file) {
   if (add(profile.forward(), profile.backward()) == Time(0))
     throw InputError(file, "every layer's time is zero", "measured times");
   if (!profile.batch_size) throw InputError(file, "does not say the batch size", "give --batch B");
+}
+
+bool is_csv(std::string_view, std::string_view head) {
+  const std::string_view header = head.substr(0, head.find('\n'));
+  return header.find("backward_us") != std::string_view::npos && header.find(',') != std::string_view::npos;
+}
+
+Imported read_csv(ByteSource& source, const ImportOptions& options) {
+  const std::string text = source.rest();
+  return {read_table(source.file(), text, options.forward_ratio.has_value())};
 }
 
 }  // namespace

@@ -71,6 +71,14 @@ Imported import_profile(const Importer& importer, ByteSource& source, const Impo
 /// Returns the collectives as a CSV for `allreplay calibrate`. Throws InputError at `file` if there are none.
 std::string collectives_csv(const Imported& imported, const SourceLocation& file);
 
+/// For the table: is_X() recognises a format, read_X() reads it.
+bool is_kineto(std::string_view file, std::string_view head);
+Imported read_kineto(ByteSource& source, const ImportOptions& options);
+bool is_chakra(std::string_view file, std::string_view head);
+Imported read_chakra(ByteSource& source, const ImportOptions& options);
+bool is_chakra_json(std::string_view file, std::string_view head);
+Imported read_chakra_json(ByteSource& source, const ImportOptions& options);
+
 /// For importers: converts a layer's time. Throws InputError unless it is between 0 and an hour.
 Time measured_us(double microseconds, const SourceLocation& place);
 

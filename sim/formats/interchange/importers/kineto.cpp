@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "sim/formats/interchange/importers/importer.hpp"
 #include "sim/formats/interchange/importers/kineto_layers.hpp"
 #include "sim/formats/interchange/importers/kineto_messages.hpp"
 #include "sim/formats/interchange/importers/kineto_notes.hpp"
-#include "sim/formats/interchange/importers/readers.hpp"
 
 namespace allreplay {
 
@@ -146,10 +146,7 @@ Profile profile_of(const Attribution& known, const WholeSteps& steps,
   }
   if (!any_backward) throw InputError(file, "has no kernels of a backward pass", right_trace);
   profile.framework = "PyTorch";
-  const KinetoSpan::Element element = known.roots.element;
-  profile.precision = element == KinetoSpan::Element::Half       ? "fp16"
-                      : element == KinetoSpan::Element::BFloat16 ? "bf16"
-                                                                 : "fp32";
+  profile.precision = row_of(known.roots.element).precision;
   const auto device = std::max_element(known.trace.used_by.begin(), known.trace.used_by.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
   if (const auto name = known.trace.devices.find(device->first); name != known.trace.devices.end())

@@ -1,8 +1,10 @@
 #include "sim/formats/interchange/importers/kineto_events.hpp"
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <optional>
 
@@ -243,11 +245,9 @@ class KinetoListener : public EventStreamListener {
       one.kind = KinetoSpan::Kind::Annotation;
     one.external = integer_or<std::uint32_t>(event_.external, 0);
     one.dims = trace_.dims.number(event_.dims);
-    one.element = event_.type == "float"           ? KinetoSpan::Element::Float
-                  : event_.type == "c10::Half"     ? KinetoSpan::Element::Half
-                  : event_.type == "c10::BFloat16" ? KinetoSpan::Element::BFloat16
-                  : event_.type.empty()            ? KinetoSpan::Element::Unknown
-                                                   : KinetoSpan::Element::Other;
+    one.element = KinetoSpan::Element::Other;
+    for (const ElementRow& row : element_rows)
+      if (event_.type == row.input) one.element = row.value;
     trace_.spans.push_back(one);
   }
 
@@ -298,6 +298,11 @@ class KinetoListener : public EventStreamListener {
 };
 
 }  // namespace
+
+const ElementRow& row_of(KinetoSpan::Element element) {
+  return *std::find_if(std::begin(element_rows), std::end(element_rows) - 1,
+                       [&](const ElementRow& row) { return row.value == element; });
+}
 
 KinetoKernel::Carries carried_by(std::string_view name) {
   std::string letters;

@@ -43,6 +43,18 @@ struct KinetoSpan {
   bool backward = false;               ///< it runs an autograd node
 };
 
+/// The names of a type of elements: in an operator's "Input type", in a collective's "dtype", and as a precision.
+struct ElementRow {
+  KinetoSpan::Element value;
+  std::string_view input, message, precision;
+};
+inline constexpr ElementRow element_rows[] = {{KinetoSpan::Element::Float, "float", "Float", "fp32"},
+                                              {KinetoSpan::Element::Half, "c10::Half", "Half", "fp16"},
+                                              {KinetoSpan::Element::BFloat16, "c10::BFloat16", "BFloat16", "bf16"},
+                                              {KinetoSpan::Element::Unknown, "", "", "fp32"}};
+/// Returns the row of unknown types for a type without one.
+const ElementRow& row_of(KinetoSpan::Element element);
+
 /// A kernel, copy or memset on the GPU. Times in nanoseconds.
 struct KinetoKernel {
   std::int64_t start = 0;

@@ -174,16 +174,15 @@ void add_kernels(Attribution& known) {
             [](const KinetoLaunch& a, const KinetoLaunch& b) { return a.correlation < b.correlation; });
   std::vector<Interval> carried;
   for (const KinetoKernel& kernel : trace.kernels)
-    if (kernel.communication) carried.push_back({kernel.start, kernel.start + kernel.duration});
+    if (kernel.communication) carried.push_back(interval_of(kernel));
   const std::vector<Interval> communication = joined(std::move(carried));
   for (const KinetoKernel& kernel : trace.kernels) {
     const auto found = std::lower_bound(operators.begin(), operators.end(), std::pair(kernel.external, Id{0}));
     const bool is_known = kernel.external != 0 && found != operators.end() && found->first == kernel.external;
     known.root_of_kernel.push_back(is_known ? known.roots.of_span[found->second]
                                             : launching_root(known, kernel.correlation));
-    const Interval ran{kernel.start, kernel.start + kernel.duration};
     add_kernel(known, kernel, known.root_of_kernel.back(), is_known ? trace.spans[found->second].dims : 0,
-               kernel.communication ? 0 : shared_length(ran, communication));
+               kernel.communication ? 0 : shared_length(interval_of(kernel), communication));
   }
 }
 
@@ -196,8 +195,14 @@ bool Attribution::runs_in(const std::vector<Id>& some, std::size_t kernel) const
 Id Attribution::step_of(std::size_t kernel) const {
   const Id by = root_of_kernel[kernel];
   if (by != none && root(by).step != none) return root(by).step;
-  const KinetoLaunch* launch = launch_of(trace, trace.kernels[kernel].correlation);
-  return steps.at(launch ? launch->start : by != none ? root(by).start : trace.kernels[kernel].start);
+  return steps.at(launch(kernel).start);
+}
+
+KinetoLaunch Attribution::launch(std::size_t kernel) const {
+  const KinetoKernel& one = trace.kernels[kernel];
+  if (const KinetoLaunch* call = launch_of(trace, one.correlation)) return *call;
+  if (const Id by = root_of_kernel[kernel]; by != none) return {root(by).start, one.correlation, root(by).thread};
+  return {one.start, one.correlation, roots.forward_thread};
 }
 
 const KinetoLaunch* launch_of(const KinetoTrace& trace, Id correlation) {

@@ -68,10 +68,14 @@ struct Attribution {
   bool runs_in(const std::vector<Id>& some, std::size_t kernel) const;
   /// The step of the operator that launched a kernel or, if that is not known (DDP's hooks), at whose launch it was.
   Id step_of(std::size_t kernel) const;
+  /// When and on which thread a kernel was launched: by its launch; without that, by its root, or else when it ran.
+  KinetoLaunch launch(std::size_t kernel) const;
 };
 
 /// Attributes a trace. A trace without kernels is taken as training on a CPU.
 Attribution attributed(KinetoTrace trace);
+
+inline Interval interval_of(const KinetoKernel& kernel) { return {kernel.start, kernel.start + kernel.duration}; }
 
 /// Returns the call that launched the kernel with this correlation id; null if the trace has none.
 const KinetoLaunch* launch_of(const KinetoTrace& trace, Id correlation);

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "sim/base/core/text.hpp"
+
 namespace allreplay {
 
 namespace {
@@ -46,10 +48,6 @@ bool plausible(const std::string& name, const ModelLayer& layer) {
   return true;
 }
 
-std::string counted(std::size_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 }  // namespace
 
 std::optional<MeasuredCollective> measured_collective(const KinetoMessage& message, std::int64_t nanoseconds) {
@@ -77,7 +75,7 @@ std::vector<std::vector<std::int64_t>> elements_by_order(std::span<const Shapele
     if (elements.size() == layers.size())
       throw InputError(file,
                        fmt::format("has {} with gradients, but none for '{}' of the model '{}'",
-                                   counted(layers.size(), "operator"), layer.name, model.name),
+                                   counted(std::ssize(layers), "operator"), layer.name, model.name),
                        hint);
     const ShapelessLayer& seen = layers[elements.size()];
     if (seen.gradients != layer.tensors.size() || !plausible(seen.name, layer))
@@ -86,16 +84,17 @@ std::vector<std::vector<std::int64_t>> elements_by_order(std::span<const Shapele
           fmt::format("has no shapes, and its operator {} with gradients, {} with {}, is not '{}' of "
                       "the model '{}', with {} of {}",
                       elements.size() + 1, seen.name, seen.gradients, layer.name, model.name,
-                      counted(layer.tensors.size(), "tensor"), fmt::join(layer.tensors.front().shape, "x")),
+                      counted(std::ssize(layer.tensors), "tensor"), fmt::join(layer.tensors.front().shape, "x")),
           hint);
     auto& of_layer = elements.emplace_back();
     for (const ModelTensor& tensor : layer.tensors) of_layer.push_back(tensor.elements);
   }
   if (elements.size() < layers.size())
-    throw InputError(file,
-                     fmt::format("has {} with gradients, but the model '{}' has {} with tensors",
-                                 counted(layers.size(), "operator"), model.name, counted(elements.size(), "layer")),
-                     hint);
+    throw InputError(
+        file,
+        fmt::format("has {} with gradients, but the model '{}' has {} with tensors",
+                    counted(std::ssize(layers), "operator"), model.name, counted(std::ssize(elements), "layer")),
+        hint);
   return elements;
 }
 

@@ -10,7 +10,6 @@
 
 #include "sim/base/core/units.hpp"
 #include "sim/formats/interchange/importers/kineto_messages.hpp"
-#include "sim/formats/interchange/importers/readers.hpp"
 
 namespace allreplay::kineto {
 
@@ -21,8 +20,7 @@ std::vector<Interval> busy(const Attribution& known, const std::vector<Id>& step
   std::vector<Interval> intervals;
   for (std::size_t i = 0; i < known.trace.kernels.size(); ++i) {
     const KinetoKernel& kernel = known.trace.kernels[i];
-    if (kernel.communication == communication && known.runs_in(steps, i))
-      intervals.push_back({kernel.start, kernel.start + kernel.duration});
+    if (kernel.communication == communication && known.runs_in(steps, i)) intervals.push_back(interval_of(kernel));
   }
   return joined(std::move(intervals));
 }
@@ -74,10 +72,7 @@ std::optional<MeasuredCollective> collective_of(const Attribution& known, std::s
   const KinetoSpan& span = trace.spans[*std::prev(after)];
   const std::vector<std::int64_t> shape = first_shape(trace.dims.text(span.dims));
   if (span.thread != launch->thread || launch->start >= span.end || shape.empty()) return std::nullopt;
-  const char* type = span.element == KinetoSpan::Element::Float      ? "Float"
-                     : span.element == KinetoSpan::Element::Half     ? "Half"
-                     : span.element == KinetoSpan::Element::BFloat16 ? "BFloat16"
-                                                                     : "";
+  const std::string type(row_of(span.element).message);
   return measured_collective({trace.names.text(span.name), type, elements_of(shape, file), 0, trace.workers},
                              kernel.duration);
 }

@@ -1,6 +1,7 @@
 #include "sim/formats/interchange/importers/kineto_roots.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 #include <limits>
 #include <tuple>
@@ -12,11 +13,19 @@ namespace {
 
 using Kind = KinetoSpan::Kind;
 
+// Returns 12 for "ProfilerStep#12".
+std::optional<std::int64_t> number_in(const std::string& name) {
+  std::int64_t number = 0;
+  const char* digits = name.data() + std::min(name.find('#') + 1, name.size());
+  const bool is_number = std::from_chars(digits, name.data() + name.size(), number).ec == std::errc();
+  return is_number && number >= 0 ? std::optional(number) : std::nullopt;
+}
+
 std::vector<Step> annotations(const KinetoTrace& trace, std::string_view start) {
   std::vector<Step> found;
   for (const KinetoSpan& span : trace.spans)
     if (span.kind == Kind::Annotation && named(trace, span, start))
-      found.push_back({span.start, span.end, span.thread});
+      found.push_back({span.start, span.end, span.thread, 0, number_in(trace.names.text(span.name))});
   std::sort(found.begin(), found.end(), [](const Step& a, const Step& b) { return a.start < b.start; });
   return found;
 }
@@ -174,6 +183,10 @@ class RootFinder {
 
 }  // namespace
 
+bool is_backward(const KinetoTrace& trace, const Root& root) {
+  return root.backward || trace.names.text(root.name).starts_with("autograd::engine::evaluate_function");
+}
+
 bool named(const KinetoTrace& trace, const KinetoSpan& span, std::string_view start) {
   return trace.names.text(span.name).starts_with(start);
 }
@@ -192,13 +205,13 @@ Steps find_steps(const KinetoTrace& trace) {
     std::int64_t before = 0;
     for (const Step& update : annotations(trace, "Optimizer.step#")) {
       if (update.start < before) continue;  // nested in another one
-      steps.all.push_back({before, update.end, update.thread});
+      steps.all.push_back({before, update.end, update.thread, 0, {}});
       before = update.end;
     }
   }
   if (steps.all.empty()) {
     steps.marks = Marks::None;
-    steps.all.push_back({0, std::numeric_limits<std::int64_t>::max(), 0});
+    steps.all.push_back({0, std::numeric_limits<std::int64_t>::max(), 0, 0, {}});
   }
   for (const Step& load : annotations(trace, "enumerate(DataLoader)"))
     if (const Id step = steps.at(load.start); step != none) steps.all[step].loading += load.end - load.start;

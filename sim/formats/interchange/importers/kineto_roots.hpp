@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -21,7 +22,8 @@ enum class Marks : std::uint8_t { Profiler, Optimizer, None };
 struct Step {
   std::int64_t start = 0, end = 0;
   std::uint16_t thread = 0;
-  std::int64_t loading = 0;  ///< the CPU's time in the DataLoader
+  std::int64_t loading = 0;            ///< the CPU's time in the DataLoader
+  std::optional<std::int64_t> number;  ///< n of ProfilerStep#n
 };
 
 struct Steps {
@@ -58,6 +60,9 @@ struct Roots {
   std::map<Id, std::vector<Gradient>> gradients;  ///< by step, in the order in which they became ready
   KinetoSpan::Element element = KinetoSpan::Element::Unknown;
 };
+
+/// True if the root runs a backward node, or is autograd's work for one.
+bool is_backward(const KinetoTrace& trace, const Root& root);
 
 /// True if the span's name begins with `start`.
 bool named(const KinetoTrace& trace, const KinetoSpan& span, std::string_view start);

@@ -1,10 +1,8 @@
 #include "sim/formats/interchange/timelines/kineto_steps.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <initializer_list>
 #include <limits>
-#include <map>
 #include <tuple>
 #include <utility>
 
@@ -57,9 +55,7 @@ class StepReader {
  public:
   explicit StepReader(const Attribution& known)
       : known_(known), pieces_(known.steps.all.size()), firsts_(pieces_.size(), none), lasts_(pieces_.size(), none) {
-    for (const Root& root : known.roots.all)
-      backward_.push_back(root.backward ||
-                          known.trace.names.text(root.name).starts_with("autograd::engine::evaluate_function"));
+    for (const Root& root : known.roots.all) backward_.push_back(is_backward(known.trace, root));
     find_forward();
     if (known.trace.kernels.empty())
       take_operators();
@@ -109,7 +105,6 @@ class StepReader {
       if (named(known_.trace, span, "DistributedDataParallel.forward")) from[step] = span.start;
       if (named(known_.trace, span, "enumerate(DataLoader)") || named(known_.trace, span, "Optimizer."))
         not_layers.push_back({span.start, span.end});
-      if (named(known_.trace, span, "ProfilerStep#")) note_number(step, known_.trace.names.text(span.name));
     }
     not_layers = joined(std::move(not_layers));
     const std::vector<Root>& roots = known_.roots.all;
@@ -132,13 +127,6 @@ class StepReader {
     }
   }
 
-  void note_number(Id step, const std::string& name) {
-    std::int64_t number = 0;
-    const std::string_view digits = std::string_view(name).substr(std::min(name.find('#') + 1, name.size()));
-    if (std::from_chars(digits.data(), digits.data() + digits.size(), number).ec == std::errc() && number >= 0)
-      numbers_[step] = number;
-  }
-
   void take(Id root_id, const Piece& piece) {
     const Root& root = known_.root(root_id);
     if (root.step == none) return;
@@ -155,16 +143,14 @@ class StepReader {
     for (std::size_t i = 0; i < known_.trace.kernels.size(); ++i) {
       const KinetoKernel& kernel = known_.trace.kernels[i];
       const Id root = known_.root_of_kernel[i];
-      const KinetoLaunch* launch = launch_of(known_.trace, kernel.correlation);
-      const std::int64_t at = launch ? launch->start : root != none ? known_.root(root).start : kernel.start;
-      const Piece piece{at, kernel.start, kernel.start + kernel.duration};
+      const Interval ran = interval_of(kernel);
+      const Piece piece{known_.launch(i).start, ran.start, ran.end};
       const Id step = known_.step_of(i);
       if (step == none) continue;
       pieces_[step].others.push_back(piece);
       if (kernel.communication) {
         const auto message = known_.trace.messages.find(i);
-        pieces_[step].collectives.push_back({at,
-                                             {piece.start, piece.end},
+        pieces_[step].collectives.push_back({piece.launch, ran,
                                              message == known_.trace.messages.end()
                                                  ? std::nullopt
                                                  : measured_collective(message->second, kernel.duration)});
@@ -205,8 +191,7 @@ class StepReader {
   std::optional<RankStep> step_of(Id step) const {
     StepPieces pieces = pieces_[step];
     if (pieces.forward.empty() || pieces.backward.empty()) return std::nullopt;
-    const auto number = numbers_.find(step);
-    RankStep result{.number = number != numbers_.end() ? number->second : step};
+    RankStep result{.number = known_.steps.all[step].number.value_or(step)};
     result.forward = around(pieces.forward);
     const std::int64_t first_launch = earliest(pieces.backward);
     std::int64_t update = never_ns;
@@ -287,8 +272,7 @@ class StepReader {
   const Attribution& known_;
   std::vector<StepPieces> pieces_;  // by step, as the next two
   std::vector<Id> firsts_, lasts_;  // first and last root of the forward pass
-  std::map<Id, std::int64_t> numbers_;
-  std::vector<bool> backward_;  // by root
+  std::vector<bool> backward_;      // by root
 };
 
 }  // namespace

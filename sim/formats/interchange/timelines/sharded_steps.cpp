@@ -1,11 +1,8 @@
 #include "sim/formats/interchange/timelines/sharded_steps.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <limits>
 #include <map>
 #include <optional>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -66,24 +63,20 @@ class ShardedReader {
         if (one.carries == Carries::ReduceScatter && place.pass != Pass::Forward)
           reductions_[{step, place.batch}].push_back(one.launch);
       }
-    for (const KinetoSpan& span : known.trace.spans)
-      if (named(known.trace, span, "ProfilerStep#")) {
-        std::int64_t number = 0;
-        const std::string& name = known.trace.names.text(span.name);
-        const auto [end, error] = std::from_chars(name.data() + 13, name.data() + name.size(), number);
-        if (error == std::errc() && number >= 0) numbers_[span.start] = number;
-      }
     if (known.trace.kernels.empty())
       take_operators();
     else
       take_kernels();
   }
 
-  ShardedRank read() {
-    ShardedRank rank{.unit_names = units_.names(), .precision = precision()};
+  ShardedTrace read() {
+    ShardedTrace rank;
+    rank.file = file_.file;
+    rank.unit_names = units_.names();
+    rank.precision = precision();
     for (Id step = 0; step < parts_.size(); ++step) {
       if (!units_.has_passes(step)) continue;
-      ShardedRankStep one{.number = number_of(step), .ops = ops_of(step)};
+      ShardedRankStep one{.number = known_.steps.all[step].number.value_or(step), .ops = ops_of(step)};
       const auto has = [&](auto is_kind) {
         return std::any_of(one.ops.begin(), one.ops.end(), [&](const ShardedOp& op) { return is_kind(op.kind); });
       };
@@ -106,18 +99,9 @@ class ShardedReader {
     for (std::size_t i = 0; i < known_.trace.kernels.size(); ++i) {
       const KinetoKernel& kernel = known_.trace.kernels[i];
       if (!kernel.communication) continue;
-      const KinetoLaunch* launch = launch_of(known_.trace, kernel.correlation);
-      const Id root = known_.root_of_kernel[i];
+      const KinetoLaunch launch = known_.launch(i);
       const auto message = known_.trace.messages.find(i);
-      found.push_back({launch         ? launch->start
-                       : root != none ? known_.root(root).start
-                                      : kernel.start,
-                       {kernel.start, kernel.start + kernel.duration},
-                       kernel.carries,
-                       launch         ? launch->thread
-                       : root != none ? known_.root(root).thread
-                                      : known_.roots.forward_thread,
-                       kernel.stream,
+      found.push_back({launch.start, interval_of(kernel), kernel.carries, launch.thread, kernel.stream,
                        message == known_.trace.messages.end() ? nullptr : &message->second});
     }
     if (known_.trace.kernels.empty())
@@ -143,16 +127,9 @@ class ShardedReader {
   std::string precision() const {
     for (const CollectivePiece& one : all_)
       if (one.carries == Carries::Gather && one.message)
-        for (const auto& [type, name] : {std::pair("BFloat16", "bf16"), {"Half", "fp16"}, {"Float", "fp32"}})
-          if (one.message->type == type) return name;
-    return known_.roots.element == KinetoSpan::Element::Half       ? "fp16"
-           : known_.roots.element == KinetoSpan::Element::BFloat16 ? "bf16"
-                                                                   : "fp32";
-  }
-
-  std::int64_t number_of(Id step) const {
-    const auto number = numbers_.find(known_.steps.all[step].start);
-    return number != numbers_.end() ? number->second : step;
+        for (const ElementRow& row : element_rows)
+          if (!row.message.empty() && one.message->type == row.message) return std::string(row.precision);
+    return std::string(row_of(known_.roots.element).precision);
   }
 
   // The stream with most time in kernels that do not communicate.
@@ -202,12 +179,10 @@ class ShardedReader {
       const KinetoKernel& kernel = known_.trace.kernels[i];
       if (kernel.communication || kernel.stream != stream) continue;
       const Id root = known_.root_of_kernel[i];
-      const KinetoLaunch* launch = launch_of(known_.trace, kernel.correlation);
-      if (!launch && root == none) continue;
-      const std::int64_t at = launch ? launch->start : known_.root(root).start;
-      if (const Id step = known_.steps.at(at); step != none)
-        take(step, root, launch ? launch->thread : known_.root(root).thread, at,
-             {kernel.start, kernel.start + kernel.duration});
+      if (root == none && !launch_of(known_.trace, kernel.correlation)) continue;
+      const KinetoLaunch launch = known_.launch(i);
+      if (const Id step = known_.steps.at(launch.start); step != none)
+        take(step, root, launch.thread, launch.start, interval_of(kernel));
     }
   }
 
@@ -429,14 +404,13 @@ class ShardedReader {
   const SourceLocation& file_;
   std::vector<StepParts> parts_;                                                  // by step
   std::map<std::pair<Id, std::uint32_t>, std::vector<std::int64_t>> reductions_;  // launches by step and micro-batch
-  std::map<std::int64_t, std::int64_t> numbers_;                                  // of steps, by their start
   std::vector<CollectivePiece> all_;
   UnitTimeline units_;
 };
 
 }  // namespace
 
-ShardedRank sharded_steps(const Attribution& known, UnitMarks marks, std::int64_t ranks, const SourceLocation& file) {
+ShardedTrace sharded_steps(const Attribution& known, UnitMarks marks, std::int64_t ranks, const SourceLocation& file) {
   return ShardedReader(known, marks, ranks, file).read();
 }
 

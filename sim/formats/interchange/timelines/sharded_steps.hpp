@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sim/base/core/units.hpp"
-#include "sim/formats/interchange/timelines/measured_job.hpp"
+#include "sim/formats/interchange/timelines/rank_traces.hpp"
 #include "sim/formats/interchange/timelines/sharded_units.hpp"
 
 namespace allreplay::kineto {
@@ -32,14 +32,17 @@ struct ShardedRankStep {
   std::vector<ShardedOp> ops;  ///< by key()
 };
 
-struct ShardedRank {
-  std::vector<ShardedRankStep> steps;
+struct ShardedTrace : RankTrace<ShardedRankStep> {
   std::vector<std::string> unit_names;
   std::string precision;  ///< of gathered parameters
 };
 
-/// Returns the steps with gathers, computes and reductions. `ranks`: the number of traces of the job. Throws InputError
-/// at `file` if there is none, or a process group does not name its ranks.
-ShardedRank sharded_steps(const Attribution& known, UnitMarks marks, std::int64_t ranks, const SourceLocation& file);
+/// Returns the steps with gathers, computes and reductions, without the rank's number. `ranks`: the number of traces of
+/// the job. Throws InputError at `file` if there is no step, or a process group does not name its ranks.
+ShardedTrace sharded_steps(const Attribution& known, UnitMarks marks, std::int64_t ranks, const SourceLocation& file);
+
+/// Builds a measured job from the traces of its ranks, whose clocks it aligns on the ends of their collectives. Throws
+/// InputError if the ranks have no step in common. REQUIRES: at least two traces, with steps.
+MeasuredJob sharded_job(std::vector<ShardedTrace> ranks);
 
 }  // namespace allreplay::kineto

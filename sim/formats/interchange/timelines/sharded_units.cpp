@@ -29,10 +29,6 @@ std::optional<std::string_view> module_in(std::string_view name) {
   return std::nullopt;
 }
 
-bool is_backward(const Attribution& known, const Root& root) {
-  return root.backward || known.trace.names.text(root.name).starts_with("autograd::engine::evaluate_function");
-}
-
 // An outermost operator of a pass: one that creates backward nodes, or runs one.
 struct PassRoot {
   std::int64_t start = 0;
@@ -47,11 +43,11 @@ std::vector<PassRoot> pass_roots(const Attribution& known) {
   const std::vector<Root>& roots = known.roots.all;
   std::vector<bool> creates(roots.size());
   for (const Root& root : roots)
-    if (is_backward(known, root) && root.creator != none) creates[root.creator] = true;
+    if (is_backward(known.trace, root) && root.creator != none) creates[root.creator] = true;
   std::vector<PassRoot> found;
   for (Id i = 0; i < roots.size(); ++i) {
     const Root& root = roots[i];
-    const bool backward = is_backward(known, root);
+    const bool backward = is_backward(known.trace, root);
     if (root.step != none && root.outer == none && (backward || creates[i]) && !root.copies)
       found.push_back({root.start, backward, root.end, root.step});
   }
