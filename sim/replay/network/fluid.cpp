@@ -289,6 +289,12 @@ std::int64_t FluidNetwork::skip_undisturbed_rounds(State& state, double until, s
   return steps;
 }
 
+// True if the next repetition of the round begins by the next whole picosecond, before anything else can happen.
+bool FluidNetwork::goes_on(const State& state, const Running& running) {
+  return running.reduces == 0 && running.at + running.starts_up > state.now && state.running.size() > 1 &&
+         running.turn + 1 < running.loads->rounds[running.round].repeat;
+}
+
 // Ends the collective's present step, and enters the next one that takes time.
 void FluidNetwork::enter_next_step(State& state, std::uint32_t index) const {
   Running& running = state.running[index];
@@ -304,9 +310,16 @@ void FluidNetwork::enter_next_step(State& state, std::uint32_t index) const {
       state.speeds_stale = true;
       return move(state, index, running.moves);
     case Step::Transfer:
-      running.step = Step::Reduction;
       running.at = whole(state.now + running.reduces);
       state.speeds_stale = true;
+      if (goes_on(state, running)) {
+        running.step = Step::StartUp;
+        running.at += running.starts_up;
+        ++running.turn;
+        ++state.rounds;
+        return wait(state, index);
+      }
+      running.step = Step::Reduction;
       if (running.at > state.now) return wait(state, index);
       [[fallthrough]];
     case Step::Reduction:

@@ -112,6 +112,7 @@ class FluidNetwork final : public NetworkOfJobs {
   Stop run(State& state, double until, std::int64_t steps) const;
   void skip_rounds(State& state, Running& running, double until) const;
   std::int64_t skip_undisturbed_rounds(State& state, double until, std::int64_t steps) const;
+  static bool goes_on(const State& state, const Running& running);
   void enter_next_step(State& state, std::uint32_t index) const;
   void wait(State& state, std::uint32_t index) const;
   void move(State& state, std::uint32_t index, double left) const;
