@@ -38,8 +38,12 @@ void FluidNetwork::start(TaskId id, const Task& task, Time now) {
     state_.now = 0;
   }
   advance_to(now);
-  Running running{id, task.call_id, task.call_id, collectives_[task.call_id].get(), task.bytes, {}, 0,
-                  0,  Step::Fresh,  relative(now)};
+  Running running{.at = relative(now),
+                  .id = id,
+                  .call = task.call_id,
+                  .way = task.call_id,
+                  .loads = collectives_[task.call_id].get(),
+                  .bytes = task.bytes};
   if (task.bytes <= 0) {
     running.round = running.loads->rounds.size();
   } else if (const auto& nccl = nccl_[task.call_id]) {
@@ -170,6 +174,7 @@ void FluidNetwork::remove_ended(double at, std::vector<TaskId>& done) {
 void FluidNetwork::set_durations(Running& running) const {
   if (running.round == running.loads->rounds.size()) return;
   const RoundLoad& round = running.loads->rounds[running.round];
+  running.turns = round.repeat;
   running.starts_up = (alpha_ + round.latency * 1e12) * running.pace.start_ups + running.pace.each * 1e12;
   running.moves = running.bytes * round.busiest * 1e12 * running.pace.bytes;
   running.reduces = gamma_ * round.reduced * running.bytes;
@@ -210,7 +215,8 @@ double FluidNetwork::next_instant(const State& state) const {
     moved_at_.push_back(state.now + (end - 1)->left / alike.speed);
     next = std::min(next, moved_at_.back());
   }
-  return next;
+  // Rounds that move bytes meanwhile are brought up to each instant at which one is repeated.
+  return !state.moving.empty() && state.goes_on > state.now ? std::min(next, state.goes_on) : next;
 }
 
 // Advances to `to`. Returns true if a round has moved all its bytes. REQUIRES: next_instant() was called last.
@@ -253,7 +259,7 @@ void FluidNetwork::skip_rounds(State& state, Running& running, double until) con
   const std::vector<RoundLoad>& rounds = running.loads->rounds;
   while (running.round < rounds.size()) {
     const double lasts = whole(running.starts_up + running.moves + running.reduces);
-    const std::int64_t turns = rounds[running.round].repeat - running.turn;
+    const std::int64_t turns = running.turns - running.turn;
     const double fit = std::floor((until - running.at) / lasts);
     const std::int64_t skipped =
         lasts > 0 && fit < static_cast<double>(turns) ? static_cast<std::int64_t>(std::max(0.0, fit)) : turns;
@@ -261,7 +267,7 @@ void FluidNetwork::skip_rounds(State& state, Running& running, double until) con
     running.turn += skipped;
     state.rounds += skipped;
     state.now = std::max(state.now, running.at);
-    if (running.turn < rounds[running.round].repeat) return;
+    if (running.turn < running.turns) return;
     running.turn = 0;
     ++running.round;
     set_durations(running);
@@ -275,7 +281,7 @@ std::int64_t FluidNetwork::skip_undisturbed_rounds(State& state, double until, s
     const WaitingLine::Instant* next = state.waiting.first();
     if (!next) return steps;
     Running& running = state.running[next->index];
-    if (running.step != Step::StartUp || running.turn + 1 == running.loads->rounds[running.round].repeat) return steps;
+    if (running.step != Step::StartUp || running.turn + 1 == running.turns) return steps;
     const double moved = next->at + running.moves;
     const double end = whole(moved + running.reduces);
     const double over = std::max(moved, end), at = end + running.starts_up;
@@ -292,7 +298,7 @@ std::int64_t FluidNetwork::skip_undisturbed_rounds(State& state, double until, s
 // True if the next repetition of the round begins by the next whole picosecond, before anything else can happen.
 bool FluidNetwork::goes_on(const State& state, const Running& running) {
   return running.reduces == 0 && running.at + running.starts_up > state.now && state.running.size() > 1 &&
-         running.turn + 1 < running.loads->rounds[running.round].repeat;
+         running.turn + 1 < running.turns;
 }
 
 // Ends the collective's present step, and enters the next one that takes time.
@@ -314,6 +320,7 @@ void FluidNetwork::enter_next_step(State& state, std::uint32_t index) const {
       state.speeds_stale = true;
       if (goes_on(state, running)) {
         running.step = Step::StartUp;
+        state.goes_on = running.at;
         running.at += running.starts_up;
         ++running.turn;
         ++state.rounds;
@@ -324,7 +331,7 @@ void FluidNetwork::enter_next_step(State& state, std::uint32_t index) const {
       [[fallthrough]];
     case Step::Reduction:
       running.step = Step::Fresh;
-      if (++running.turn == running.loads->rounds[running.round].repeat) {
+      if (++running.turn == running.turns) {
         running.turn = 0;
         ++running.round;
         set_durations(running);
