@@ -71,6 +71,7 @@ class FluidNetwork final : public NetworkOfJobs {
     std::int64_t turn = 0, turns{};          // its repetition; their number
     double starts_up{}, moves{}, reduces{};  // the durations of the round's steps at full speed, ps
     double at;                               // Fresh: its beginning; StartUp, Reduction: their end
+    std::uint32_t shape{};                   // of the round
     Step step = Step::Fresh;
 
     TaskId id;
@@ -114,8 +115,9 @@ class FluidNetwork final : public NetworkOfJobs {
   void update_seen(Time now);
   Stop run(State& state, double until, std::int64_t steps) const;
   void skip_rounds(State& state, Running& running, double until) const;
-  std::int64_t skip_undisturbed_rounds(State& state, double until, std::int64_t steps) const;
-  static bool goes_on(const State& state, const Running& running);
+  bool skip_undisturbed_round(State& state, double until) const;
+  bool repeat(State& state, std::uint32_t index) const;
+  std::int64_t repeat_alike_rounds(State& state, double until, std::int64_t steps) const;
   void enter_next_step(State& state, std::uint32_t index) const;
   void wait(State& state, std::uint32_t index) const;
   void move(State& state, std::uint32_t index, double left) const;
