@@ -17,6 +17,8 @@ struct SourceLocation {
 
   /// The place of member `key` of the JSON object at this place.
   SourceLocation operator/(std::string_view key) const;
+
+  bool operator==(const SourceLocation&) const = default;
 };
 
 /// Bad input. what() is the one line that the user sees: `FILE: PLACE: what is wrong (what would be right)`.

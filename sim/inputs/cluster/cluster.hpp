@@ -21,18 +21,24 @@ struct MeasuredCost {
   double b = 0;      ///< seconds per byte
   double gamma = 0;  ///< the part of b that is reduction: seconds per byte reduced
   SourceLocation place;
+
+  bool operator==(const MeasuredCost&) const = default;
 };
 
 /// One row of a measured table: the time that the cluster's collective took for a number of bytes.
 struct CostPoint {
   Bytes bytes = 0;
   double seconds = 0;
+
+  bool operator==(const CostPoint&) const = default;
 };
 
 /// A table of the cluster's collective, measured among `workers` workers.
 struct WorkersTable {
   std::int64_t workers = 0;
   std::vector<CostPoint> table;
+
+  bool operator==(const WorkersTable&) const = default;
 };
 
 /// The links inside a node. The network's alpha and beta then describe one of the node's `rails` ports.
@@ -41,32 +47,44 @@ struct NodeLevel {
   std::optional<double> alpha, beta;  ///< seconds, s/B; optional if whole collectives were measured
   std::int64_t rails = 1;
   SourceLocation place;
+
+  bool operator==(const NodeLevel&) const = default;
 };
 
 /// The costs between hosts of pushes to and pulls from parameter servers, in place of the network's own.
 struct ServerLinks {
   std::optional<double> alpha, beta;  ///< seconds, s/B; if missing, the network's own
+
+  bool operator==(const ServerLinks&) const = default;
 };
 
 /// A constant of the links between nodes if `nodes` nodes take part.
 struct ValueOfNodes {
   std::int64_t nodes = 1;
   double value = 0;
+
+  bool operator==(const ValueOfNodes&) const = default;
 };
 
 /// Calibrated factors on the bandwidth and latency of one level.
 struct LevelScale {
   double bandwidth = 1, latency = 1;
+
+  bool operator==(const LevelScale&) const = default;
 };
 struct NetworkScale : LevelScale {
   double tree = 1;  ///< on a tree's bandwidth with Simple and LL128, on three and more nodes
   double ll = 1;    ///< on the bandwidth of LL, ring and tree
+
+  bool operator==(const NetworkScale&) const = default;
 };
 
 /// The extra time of large messages between nodes, whose two ends have to meet first.
 struct NcclRendezvous {
   Bytes from = 0;   ///< applies to collectives of more bytes than this
   double time = 0;  ///< seconds per hop
+
+  bool operator==(const NcclRendezvous&) const = default;
 };
 
 enum class NcclProtocol : std::uint8_t { LL, LL128, Simple };
@@ -86,11 +104,15 @@ struct NcclSetup {
   LevelScale node;
   NetworkScale network;
   SourceLocation place;
+
+  bool operator==(const NcclSetup&) const = default;
 };
 
 /// The cost of one message between two workers: seconds, and seconds per byte.
 struct MessageCost {
   double alpha = 0, beta = 0;
+
+  bool operator==(const MessageCost&) const = default;
 };
 
 /// The value of "network" in a cluster file. Names (collective, fidelity) are checked by the code that resolves them;
@@ -118,6 +140,8 @@ struct Network {
   std::string fidelity;                                      ///< "": the default (collective_of)
   std::vector<std::pair<std::string, std::string>> options;  ///< defaults for this cluster: sharing, servers, …
   SourceLocation place;
+
+  bool operator==(const Network&) const = default;
 };
 
 /// The slow-down of a worker's computation while it communicates; with `at`, in proportion to the rate of the bytes.

@@ -15,6 +15,8 @@ namespace allreplay {
 struct NamedHost {
   std::string name;
   SourceLocation place;
+
+  bool operator==(const NamedHost&) const = default;
 };
 
 struct Placement {
@@ -24,6 +26,8 @@ struct Placement {
   SourceLocation place;
 
   bool packed() const { return kind == Kind::Packed; }
+
+  bool operator==(const Placement&) const = default;
 };
 
 /// Reads "packed", "spread", or a list of hosts. Throws InputError.

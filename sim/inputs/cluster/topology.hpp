@@ -28,6 +28,8 @@ struct Link {
 struct LinkSpec {
   double latency = 0;    ///< seconds
   double bandwidth = 0;  ///< bytes per second
+
+  bool operator==(const LinkSpec&) const = default;
 };
 
 /// The rule that chooses among several ways from host to host.
@@ -44,6 +46,8 @@ struct Routing {
   bool given = false;  ///< true if the file or an option chose the routing
   /// True if an option names them: results then show them even if they are the defaults, as they show those of others.
   bool flows_named = false, seed_named = false;
+
+  bool operator==(const Routing&) const = default;
 };
 
 /// A link that a message uses, and the share of its bytes that cross it.

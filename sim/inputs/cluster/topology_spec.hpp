@@ -24,6 +24,8 @@ struct GraphLink {
   std::int64_t a = 0;
   std::int64_t b = 0;
   LinkSpec link;
+
+  bool operator==(const GraphLink&) const = default;
 };
 
 /// One entry of "links": changes one link of the topology.
@@ -33,6 +35,8 @@ struct LinkChange {
   std::optional<double> bandwidth;
   bool down = false;
   SourceLocation place;
+
+  bool operator==(const LinkChange&) const = default;
 };
 
 struct TopologySpec {
@@ -71,6 +75,8 @@ struct TopologySpec {
   double uplink_bandwidth() const {
     return static_cast<double>(hosts_per_leaf) * link.bandwidth / (oversubscription * static_cast<double>(spines));
   }
+
+  bool operator==(const TopologySpec&) const = default;
 };
 
 /// Reads the value of "topology" in a cluster file. Throws InputError.

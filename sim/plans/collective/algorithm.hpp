@@ -36,6 +36,8 @@ struct CollectiveOptions {
   // For the messages of ring, reduce-scatter and double-binary-tree on two levels:
   InNodes in_nodes = {};   ///< empty: one level
   std::int64_t rails = 1;  ///< the number of simultaneous rings, or pairs of trees
+
+  bool operator==(const CollectiveOptions&) const = default;
 };
 
 /// The kind of halves that an all-reduce consists of.

@@ -69,15 +69,15 @@ void FairChannel::start(TaskId id, const Task& task, Time now) {
 }
 
 double FairChannel::slowdown(std::size_t channels) const {
-  std::size_t most = 0;
-  for (unsigned channel = 0; channel < channel_count; ++channel) {
-    if ((channels >> channel & 1U) == 0) continue;
-    std::size_t sharing = 0;
-    for (std::size_t others = 1; others < by_channels_.size(); ++others)
-      if ((others >> channel & 1U) != 0) sharing += by_channels_[others].sharing.size();
-    most = std::max(most, sharing);
-  }
-  return static_cast<double>(most);
+  int most = 0;
+  for (unsigned channel = 0; channel < channel_count; ++channel)
+    if ((channels >> channel & 1U) != 0) most = std::max(most, on_channel_[channel]);
+  return most;
+}
+
+void FairChannel::count(Channels channels, int change) {
+  for (unsigned channel = 0; channel < channel_count; ++channel)
+    if ((channels >> channel & 1U) != 0) on_channel_[channel] += change;
 }
 
 Load FairChannel::load() const {
@@ -120,6 +120,7 @@ void FairChannel::complete(Time now, std::vector<TaskId>& done) {
     const double end = sharing.top().at;
     while (!sharing.empty() && sharing.top().at <= end) {
       rate -= sharing.top().rate;
+      count(sharing.top().channels, -1);
       done.push_back(sharing.top().id);
       sharing.pop();
     }
@@ -132,6 +133,7 @@ void FairChannel::complete(Time now, std::vector<TaskId>& done) {
     auto& [sharing, virtual_now, rate] = by_channels_[next.channels];
     next.at = virtual_now + next.work;
     rate += next.rate;
+    count(next.channels, 1);
     sharing.push(next);
   }
 }

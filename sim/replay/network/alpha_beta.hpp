@@ -84,12 +84,14 @@ class FairChannel final : public Server {
   };
 
   double slowdown(std::size_t channels) const;
+  void count(Channels channels, int change);
   void advance(Time now);
   Time next_end(std::size_t channels) const;
 
   ChannelCosts costs_;
   Heap starting_;
   std::array<Sharers, all_channels + 1> by_channels_;  // by channels
+  std::array<int, channel_count> on_channel_{};        // by channel: the number of tasks that share it
   Time real_now_{0};
 };
 

@@ -81,11 +81,21 @@ CriticalPath::Cycles CriticalPath::cycles_of(std::vector<Hop>& hops, std::uint32
 
 CriticalPath::Known& CriticalPath::known(double alpha) const {
   const auto [known, fresh] = known_.try_emplace(alpha);
-  if (fresh) known->second.saves = found(alpha, any_size).of(any_size) > 0;
+  if (fresh) known->second.saves = found(known->second, alpha, any_size).of(any_size) > 0;
   return known->second;
 }
 
-bool CriticalPath::saves(double alpha) const { return !in_step_ && known(alpha).saves; }
+bool CriticalPath::saves(double alpha) const {
+  if (in_step_) return false;
+  const std::lock_guard guard(mutex_);
+  return known(alpha).saves;
+}
+
+std::size_t CriticalPath::hops() const {
+  std::size_t sum = 0;
+  for (const PathRound& round : rounds_) sum += round.hops.size();
+  return sum;
+}
 
 namespace {
 
@@ -96,23 +106,26 @@ constexpr std::int64_t cells = 16;
 
 // The result for a cell does not depend on earlier calls.
 Saving CriticalPath::saving(double alpha, double bytes) const {
-  if (!saves(alpha)) return {};
-  if (bytes <= 0) return found(alpha, 0);
+  if (in_step_) return {};
+  const std::lock_guard guard(mutex_);
+  Known& here = known(alpha);
+  if (!here.saves) return {};
+  if (bytes <= 0) return found(here, alpha, 0);
   int exponent = 0;
   const double mantissa = std::frexp(bytes, &exponent);  // in [1/2, 1)
   const auto cell = static_cast<std::int64_t>((2 * mantissa - 1) * cells);
-  const auto [one, fresh] = known(alpha).cells.try_emplace(exponent * cells + cell);
-  if (fresh) one->second = line(alpha, std::ldexp(0.5, exponent), cell);
-  return one->second ? *one->second : found(alpha, bytes);
+  const auto [one, fresh] = here.cells.try_emplace(exponent * cells + cell);
+  if (fresh) one->second = line(here, alpha, std::ldexp(0.5, exponent), cell);
+  return one->second ? *one->second : found(here, alpha, bytes);
 }
 
 // The line of a cell, if a single line covers it. If two sizes are on one line, so are all sizes between them, since
 // the longest path's time is convex; so larger ranges around the cell are tried first.
-std::optional<Saving> CriticalPath::line(double alpha, double low, std::int64_t cell) const {
+std::optional<Saving> CriticalPath::line(Known& known, double alpha, double low, std::int64_t cell) const {
   constexpr double rounding = 1e-13;
   double high = 2 * low;
   for (std::int64_t half = cells / 2;; half /= 2) {
-    const Saving below = found(alpha, low), above = found(alpha, high);
+    const Saving below = found(known, alpha, low), above = found(known, alpha, high);
     const auto meet = [&](double at) {
       const double lockstep = static_cast<double>(length_) * alpha + latency_ + busy_ * at;
       return std::abs(below.of(at) - above.of(at)) <= rounding * lockstep;
@@ -123,8 +136,8 @@ std::optional<Saving> CriticalPath::line(double alpha, double low, std::int64_t 
   }
 }
 
-Saving CriticalPath::found(double alpha, double bytes) const {
-  const auto [one, fresh] = known_[alpha].sizes.try_emplace(bytes);
+Saving CriticalPath::found(Known& known, double alpha, double bytes) const {
+  const auto [one, fresh] = known.sizes.try_emplace(bytes);
   if (fresh) one->second = find(alpha, bytes);
   return one->second;
 }

@@ -8,7 +8,9 @@
 
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -49,11 +51,14 @@ class CriticalPath {
   /// True if all rounds so far are walls or even; then the hops of another even round are not needed.
   bool in_step() const { return in_step_; }
 
-  /// The saving for M bytes, with α in seconds: exactly zero, or positive. It grows with M, and is concave. Keeps the
-  /// lines that it finds; the result does not depend on earlier calls.
+  /// Thread-safe. The saving for M bytes, with α in seconds: exactly zero, or positive. It grows with M, and is
+  /// concave. Keeps the lines that it finds; the result does not depend on earlier calls.
   Saving saving(double alpha, double bytes) const;
   /// True if the saving for some size is not zero.
   bool saves(double alpha) const;
+
+  /// The number of hops of all distinct rounds.
+  std::size_t hops() const;
 
  private:
   struct State;
@@ -67,13 +72,14 @@ class CriticalPath {
   struct Known {
     bool saves = false;
     std::map<double, Saving> sizes{};
-    std::map<std::int64_t, std::optional<Saving>> cells{};
+    std::unordered_map<std::int64_t, std::optional<Saving>> cells{};
   };
 
   static Cycles cycles_of(std::vector<Hop>& hops, std::uint32_t slots);
+  // These require the lock.
   Known& known(double alpha) const;
-  std::optional<Saving> line(double alpha, double low, std::int64_t cell) const;
-  Saving found(double alpha, double bytes) const;
+  std::optional<Saving> line(Known& known, double alpha, double low, std::int64_t cell) const;
+  Saving found(Known& known, double alpha, double bytes) const;
   Saving find(double alpha, double bytes) const;
   void pass_wall(State& state) const;
   void pass(State& state, const PathRound& round) const;
@@ -85,6 +91,7 @@ class CriticalPath {
   std::int64_t length_ = 0;
   std::vector<PathRound> rounds_;
   std::vector<Cycles> cycles_;  // by round; empty if its hops form no cycles
+  mutable std::mutex mutex_;
   mutable std::map<double, Known> known_;
 };
 

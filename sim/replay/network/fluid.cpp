@@ -16,8 +16,14 @@ constexpr double forever = std::numeric_limits<double>::infinity();
 constexpr std::int64_t steps_ahead = 100;
 constexpr std::int64_t all_steps = std::numeric_limits<std::int64_t>::max();
 
-// Rounds to the nearest picosecond, like from_picoseconds().
-double whole(double ps) { return std::floor(ps + 0.5); }
+// Rounds to the nearest picosecond, like from_picoseconds(). The conversion is faster than std::floor().
+double whole(double ps) {
+  constexpr double most = 9e18;  // that fits into an integer
+  const double above = ps + 0.5;
+  return above < most ? static_cast<double>(static_cast<std::int64_t>(above)) : std::floor(above);
+}
+
+const auto has_less_left = [](double than, const auto& moving) { return moving.left < than; };
 
 }  // namespace
 
@@ -35,11 +41,15 @@ FluidNetwork::FluidNetwork(std::vector<std::shared_ptr<const RoundLoads>> collec
 void FluidNetwork::start(TaskId id, const Task& task, Time now) {
   if (state_.running.empty()) {
     origin_ = now;
-    state_.now = 0;
+    state_.now = state_.goes_on = 0;
   }
   advance_to(now);
-  Running running{id, task.call_id, task.call_id, collectives_[task.call_id].get(), task.bytes, {}, 0,
-                  0,  Step::Fresh,  relative(now)};
+  Running running{.at = relative(now),
+                  .id = id,
+                  .call = task.call_id,
+                  .way = task.call_id,
+                  .loads = collectives_[task.call_id].get(),
+                  .bytes = task.bytes};
   if (task.bytes <= 0) {
     running.round = running.loads->rounds.size();
   } else if (const auto& nccl = nccl_[task.call_id]) {
@@ -170,6 +180,8 @@ void FluidNetwork::remove_ended(double at, std::vector<TaskId>& done) {
 void FluidNetwork::set_durations(Running& running) const {
   if (running.round == running.loads->rounds.size()) return;
   const RoundLoad& round = running.loads->rounds[running.round];
+  running.turns = round.repeat;
+  running.shape = round.shape;
   running.starts_up = (alpha_ + round.latency * 1e12) * running.pace.start_ups + running.pace.each * 1e12;
   running.moves = running.bytes * round.busiest * 1e12 * running.pace.bytes;
   running.reduces = gamma_ * round.reduced * running.bytes;
@@ -189,7 +201,8 @@ FluidNetwork::Stop FluidNetwork::run(State& state, double until, std::int64_t st
     state.fresh.clear();
     if (!state.ended.empty()) return Stop::Ended;
     if (state.speeds_stale) set_speeds(state);
-    if (state.moving.empty() && background_shapes_.empty()) steps = skip_undisturbed_rounds(state, until, steps);
+    if (state.alike.size() <= 1 && background_shapes_.empty()) steps = repeat_alike_rounds(state, until, steps);
+    if (!state.fresh.empty()) continue;
 
     const double next = next_instant(state);
     if (steps <= 0 && next < forever && next >= std::floor(state.now) + 2) return Stop::Patience;
@@ -210,7 +223,8 @@ double FluidNetwork::next_instant(const State& state) const {
     moved_at_.push_back(state.now + (end - 1)->left / alike.speed);
     next = std::min(next, moved_at_.back());
   }
-  return next;
+  // Rounds that move bytes meanwhile are brought up to each instant at which one is repeated.
+  return !state.moving.empty() && state.goes_on > state.now ? std::min(next, state.goes_on) : next;
 }
 
 // Advances to `to`. Returns true if a round has moved all its bytes. REQUIRES: next_instant() was called last.
@@ -253,7 +267,7 @@ void FluidNetwork::skip_rounds(State& state, Running& running, double until) con
   const std::vector<RoundLoad>& rounds = running.loads->rounds;
   while (running.round < rounds.size()) {
     const double lasts = whole(running.starts_up + running.moves + running.reduces);
-    const std::int64_t turns = rounds[running.round].repeat - running.turn;
+    const std::int64_t turns = running.turns - running.turn;
     const double fit = std::floor((until - running.at) / lasts);
     const std::int64_t skipped =
         lasts > 0 && fit < static_cast<double>(turns) ? static_cast<std::int64_t>(std::max(0.0, fit)) : turns;
@@ -261,32 +275,92 @@ void FluidNetwork::skip_rounds(State& state, Running& running, double until) con
     running.turn += skipped;
     state.rounds += skipped;
     state.now = std::max(state.now, running.at);
-    if (running.turn < rounds[running.round].repeat) return;
+    if (running.turn < running.turns) return;
     running.turn = 0;
     ++running.round;
     set_durations(running);
   }
 }
 
-// While no bytes are moving, skips whole rounds that end before anything else happens, each of the collective whose
-// start-up ends next. Returns the number of steps left.
-std::int64_t FluidNetwork::skip_undisturbed_rounds(State& state, double until, std::int64_t steps) const {
-  for (; steps > 0; --steps) {
-    const WaitingLine::Instant* next = state.waiting.first();
-    if (!next) return steps;
-    Running& running = state.running[next->index];
-    if (running.step != Step::StartUp || running.turn + 1 == running.loads->rounds[running.round].repeat) return steps;
-    const double moved = next->at + running.moves;
-    const double end = whole(moved + running.reduces);
-    const double over = std::max(moved, end), at = end + running.starts_up;
-    if (over >= state.waiting.second() || over > until || at <= over) return steps;
-    state.now = over;
-    running.at = at;
-    ++running.turn;
-    ++state.rounds;
-    state.waiting.push(at, state.waiting.pop());
+// While no bytes are moving, skips the round of the collective whose start-up ends next, if the round ends before
+// anything else happens and is repeated.
+bool FluidNetwork::skip_undisturbed_round(State& state, double until) const {
+  const WaitingLine::Instant* next = state.waiting.first();
+  if (!next) return false;
+  Running& running = state.running[next->index];
+  if (running.step != Step::StartUp || running.turn + 1 == running.turns) return false;
+  const double moved = next->at + running.moves;
+  const double end = whole(moved + running.reduces);
+  const double over = std::max(moved, end), at = end + running.starts_up;
+  if (over >= state.waiting.second() || over > until || at <= over) return false;
+  state.now = over;
+  running.at = at;
+  ++running.turn;
+  ++state.rounds;
+  state.waiting.push(at, state.waiting.pop());
+  return true;
+}
+
+// Does what run() does, in a shorter loop, as long as rounds of one shape are repeated: they share all links equally.
+// Returns the number of steps left.
+std::int64_t FluidNetwork::repeat_alike_rounds(State& state, double until, std::int64_t steps) const {
+  std::vector<Moving>& moving = state.moving;
+  if (moving.empty() && state.waiting.empty()) return steps;
+  const std::uint32_t shape = moving.empty() ? state.running[state.waiting.next_index()].shape : state.alike[0].shape;
+  double speed = moving.empty() ? 0 : state.alike[0].speed;
+  for (bool only_repeats = true; only_repeats && steps > 0; --steps) {
+    if (moving.empty() && skip_undisturbed_round(state, until)) continue;
+    double to = state.waiting.next();
+    if (!moving.empty()) {
+      to = std::min(to, state.now + moving.back().left / speed);
+      if (state.goes_on > state.now) to = std::min(to, state.goes_on);
+    }
+    if (to > until || to == forever) break;
+    to = std::max(to, state.now);
+    for (auto one = moving.rbegin(); one != moving.rend() && state.now + one->left / speed <= to; ++one) one->left = 0;
+    const double way = (to - state.now) * speed;
+    for (Moving& one : moving) one.left -= way;
+    state.now = to;
+    auto ended = moving.end();
+    while (ended != moving.begin() && (ended - 1)->left <= 0) --ended;
+    for (auto one = ended; one != moving.end(); ++one)
+      if (!repeat(state, one->index)) {
+        enter_next_step(state, one->index);
+        only_repeats = false;
+      }
+    moving.erase(ended, moving.end());
+    while (state.waiting.next() <= state.now) {
+      const std::uint32_t index = state.waiting.next_index();
+      Running& running = state.running[index];
+      only_repeats &= running.step == Step::StartUp && running.shape == shape;
+      if (!only_repeats) break;
+      state.waiting.pop();
+      running.step = Step::Transfer;
+      moving.insert(std::upper_bound(moving.begin(), moving.end(), running.moves, has_less_left),
+                    {running.moves, index});
+    }
+    speed = 1.0 / static_cast<double>(moving.size());
   }
+  state.alike.clear();
+  if (!moving.empty()) state.alike.push_back({shape, static_cast<std::uint32_t>(moving.size()), speed});
+  state.speeds_stale = false;
   return steps;
+}
+
+// Begins the next repetition of a round that has moved its bytes, if it does by the next whole picosecond: nothing else
+// can happen before.
+bool FluidNetwork::repeat(State& state, std::uint32_t index) const {
+  Running& running = state.running[index];
+  const double begins = whole(state.now), at = begins + running.starts_up;
+  if (running.reduces != 0 || at <= state.now || running.turn + 1 == running.turns || state.running.size() == 1)
+    return false;
+  state.goes_on = begins;
+  running.step = Step::StartUp;
+  running.at = at;
+  ++running.turn;
+  ++state.rounds;
+  wait(state, index);
+  return true;
 }
 
 // Ends the collective's present step, and enters the next one that takes time.
@@ -304,14 +378,15 @@ void FluidNetwork::enter_next_step(State& state, std::uint32_t index) const {
       state.speeds_stale = true;
       return move(state, index, running.moves);
     case Step::Transfer:
-      running.step = Step::Reduction;
-      running.at = whole(state.now + running.reduces);
       state.speeds_stale = true;
+      if (repeat(state, index)) return;
+      running.at = whole(state.now + running.reduces);
+      running.step = Step::Reduction;
       if (running.at > state.now) return wait(state, index);
       [[fallthrough]];
     case Step::Reduction:
       running.step = Step::Fresh;
-      if (++running.turn == running.loads->rounds[running.round].repeat) {
+      if (++running.turn == running.turns) {
         running.turn = 0;
         ++running.round;
         set_durations(running);
@@ -324,14 +399,12 @@ void FluidNetwork::wait(State& state, std::uint32_t index) const { state.waiting
 
 // Starts to move the bytes of the collective's round, which take `left` ps at full speed.
 void FluidNetwork::move(State& state, std::uint32_t index, double left) const {
-  const Running& running = state.running[index];
-  const std::uint32_t shape = running.loads->rounds[running.round].shape;
+  const std::uint32_t shape = state.running[index].shape;
   auto first = state.moving.begin();
   auto alike = state.alike.begin();
   for (; alike != state.alike.end() && alike->shape < shape; ++alike) first += alike->count;
   if (alike == state.alike.end() || alike->shape != shape) alike = state.alike.insert(alike, {shape});
-  const auto behind = [](double least, const Moving& one) { return one.left < least; };
-  state.moving.insert(std::upper_bound(first, first + alike->count, left, behind), {left, index});
+  state.moving.insert(std::upper_bound(first, first + alike->count, left, has_less_left), {left, index});
   ++alike->count;
 }
 

@@ -65,18 +65,21 @@ class FluidNetwork final : public NetworkOfJobs {
  private:
   enum class Step : std::uint8_t { Fresh, StartUp, Transfer, Reduction };
 
-  struct Running {
+  // What a step of its round needs fills one cache line.
+  struct alignas(64) Running {
+    std::size_t round = 0;                   // the number of the distinct round
+    std::int64_t turn = 0, turns{};          // its repetition; their number
+    double starts_up{}, moves{}, reduces{};  // the durations of the round's steps at full speed, ps
+    double at;                               // Fresh: its beginning; StartUp, Reduction: their end
+    std::uint32_t shape{};                   // of the round
+    Step step = Step::Fresh;
+
     TaskId id;
     CallId call;
     CallId way;  // the collective that is sent: the call's own, or another algorithm that NCCL chooses
     const RoundLoads* loads;
     double bytes;
-    Pace pace;
-    std::size_t round;  // the number of the distinct round
-    std::int64_t turn;  // its repetition
-    Step step;
-    double at;                               // Fresh: its beginning; StartUp, Reduction: their end
-    double starts_up{}, moves{}, reduces{};  // the durations of the round's steps at full speed, ps
+    Pace pace{};
   };
   // A round that is moving its bytes.
   struct Moving {
@@ -93,6 +96,7 @@ class FluidNetwork final : public NetworkOfJobs {
     std::vector<std::uint32_t> fresh;  // those whose round has not begun
     std::vector<std::uint32_t> ended;  // those without another round
     std::int64_t rounds = 0;
+    double goes_on = 0;                // the instant at which the rounds that ended last are repeated
     bool speeds_stale = false;
     Meetings::Id meeting = Meetings::none;             // the meeting at the present speeds
     std::vector<std::pair<Meetings::Id, double>> met;  // earlier ones with their durations, since settle_meetings()
@@ -111,7 +115,9 @@ class FluidNetwork final : public NetworkOfJobs {
   void update_seen(Time now);
   Stop run(State& state, double until, std::int64_t steps) const;
   void skip_rounds(State& state, Running& running, double until) const;
-  std::int64_t skip_undisturbed_rounds(State& state, double until, std::int64_t steps) const;
+  bool skip_undisturbed_round(State& state, double until) const;
+  bool repeat(State& state, std::uint32_t index) const;
+  std::int64_t repeat_alike_rounds(State& state, double until, std::int64_t steps) const;
   void enter_next_step(State& state, std::uint32_t index) const;
   void wait(State& state, std::uint32_t index) const;
   void move(State& state, std::uint32_t index, double left) const;

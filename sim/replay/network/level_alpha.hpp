@@ -17,6 +17,8 @@ struct LevelAlpha {
   double beyond(Rank from, Rank to) const { return between(from, to) ? outside : inside; }
   /// True if a message goes from one node to another; always true without nodes.
   bool between(Rank from, Rank to) const { return node_workers == 0 || from / node_workers != to / node_workers; }
+
+  bool operator==(const LevelAlpha&) const = default;
 };
 
 }  // namespace allreplay

@@ -52,7 +52,10 @@ std::vector<double> max_min_rates(std::span<const double> capacities, std::span<
 
   constexpr double growing = -1;
   std::vector<double> rates(flows.size(), growing);
-  while (!full_at.empty()) {
+  std::size_t settled = 0;
+  for (std::size_t f = 0; f < flows.size(); ++f)
+    if (flows[f].uses.empty()) rates[f] = std::numeric_limits<double>::infinity(), ++settled;
+  while (settled < flows.size()) {
     std::pop_heap(full_at.begin(), full_at.end(), std::greater<>());
     const auto [level, l] = full_at.back();
     if (links[l].open == 0) {
@@ -70,6 +73,7 @@ std::vector<double> max_min_rates(std::span<const double> capacities, std::span<
       const std::size_t f = on_links[i];
       if (rates[f] != growing) continue;
       rates[f] = level;
+      ++settled;
       for (const LinkUse& use : flows[f].uses) {
         links[use.link].left -= level * flows[f].count * use.amount;
         links[use.link].growing -= flows[f].count * use.amount;
@@ -77,8 +81,6 @@ std::vector<double> max_min_rates(std::span<const double> capacities, std::span<
       }
     }
   }
-  for (std::size_t f = 0; f < flows.size(); ++f)
-    if (flows[f].uses.empty()) rates[f] = std::numeric_limits<double>::infinity();
   return rates;
 }
 

@@ -1,6 +1,7 @@
 #include "sim/replay/network/rounds_fabric.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -16,6 +17,15 @@
 #include "sim/replay/network/routed_rounds.hpp"
 
 namespace allreplay {
+
+bool NetworkSetup::operator==(const NetworkSetup& other) const {
+  const auto values = [](const NetworkSetup& one) {
+    return std::tie(one.fidelity, one.workers, one.alpha, one.gamma, one.options, one.reuse, one.fold, one.rates,
+                    one.place, one.calls, one.levels, one.rails);
+  };
+  if (!nccl || !other.nccl) return nccl == other.nccl && values(*this) == values(other);
+  return *nccl == *other.nccl && values(*this) == values(other);
+}
 
 std::vector<RoundsFabric::NcclCall> RoundsFabric::nccl_calls() {
   std::vector<NcclCall> result;
@@ -158,25 +168,44 @@ std::unique_ptr<Server> RoundsFabric::server() const {
 
 Time RoundsFabric::alone(WireBytes bytes, const Call& call) const {
   if (bytes <= 0) return Time(0);
-  const CallId id = id_of(call);
-  const auto priced = prices_.find({id, bytes});
-  if (priced != prices_.end()) return priced->second;
-  if (const auto time = setup_.reuse ? known(bytes, call) : std::nullopt) {
-    pricing_events_ += loads_of(call).messages;
-    prices_.emplace(std::pair(id, bytes.count), *time);
-    return *time;
+  const auto [price, fresh] = prices_.try_emplace({id_of(call), bytes});
+  if (fresh) {
+    price->second = find_price(bytes, call);
+    pricing_events_ += price->second.events;
   }
+  return price->second.time;
+}
+
+RoundsFabric::Price RoundsFabric::find_price(WireBytes bytes, const Call& call) const {
+  const std::pair key(id_of(call), bytes.count);
+  {
+    const std::lock_guard guard(shared_prices_->mutex);
+    if (const auto known = shared_prices_->prices.find(key); known != shared_prices_->prices.end())
+      return known->second;
+  }
+  const Price price = price_alone(bytes, call);
+  const std::lock_guard guard(shared_prices_->mutex);
+  shared_prices_->prices.emplace(key, price);
+  return price;
+}
+
+RoundsFabric::Price RoundsFabric::price_alone(WireBytes bytes, const Call& call) const {
+  if (const auto time = setup_.reuse ? known(bytes, call) : std::nullopt) return {*time, loads_of(call).messages};
   const std::unique_ptr<Server> idle = network();
-  idle->start(0, {.bytes = bytes, .call_id = id}, Time(0));
+  idle->start(0, {.bytes = bytes, .call_id = id_of(call)}, Time(0));
   std::vector<TaskId> done;
   Time now{0};
   while (done.empty()) {
     now = idle->next_completion();
     idle->complete(now, done);
   }
-  pricing_events_ += idle->events();
-  prices_.emplace(std::pair(id, bytes.count), now);
-  return now;
+  return {now, idle->events()};
+}
+
+std::size_t RoundsFabric::bytes() const {
+  std::size_t sum = 0;
+  for (const auto& loads : loads_) sum += loads->path.hops() * sizeof(Hop);
+  return sum;
 }
 
 namespace {
@@ -185,18 +214,19 @@ namespace {
 class PathPrice final : public SizePrice {
  public:
   PathPrice(std::shared_ptr<const RoundLoads> loads, double alpha, double gamma)
-      : loads_(std::move(loads)), alpha_(alpha), reduction_(loads_->per_byte(gamma) - loads_->per_byte(0)) {}
+      : loads_(std::move(loads)),
+        alpha_(alpha),
+        start_up_(loads_->start_up(alpha)),
+        reduction_(loads_->per_byte(gamma) - loads_->per_byte(0)) {}
 
   double seconds(double bytes) const override { return loads_->pace(alpha_, bytes).seconds + reduction_ * bytes; }
-  double start_up(double bytes) const override {
-    return loads_->pace(alpha_, bytes).start_ups * loads_->start_up(alpha_);
-  }
+  double start_up(double bytes) const override { return loads_->pace(alpha_, bytes).start_ups * start_up_; }
   // Blocks one after another take no less: T is the longest of paths, none of which has a negative start-up.
   double least(double bytes) const override { return seconds(bytes); }
 
  private:
   std::shared_ptr<const RoundLoads> loads_;
-  double alpha_, reduction_;  // s, s/B
+  double alpha_, start_up_, reduction_;  // s, s, s/B
 };
 
 }  // namespace
@@ -273,9 +303,20 @@ MessageFabric::MessageFabric(const NetworkSetup& setup, const Topology& topology
                                                      alpha_of(number), levels_of(number)));
 }
 
+std::size_t MessageFabric::bytes() const {
+  std::size_t sum = RoundsFabric::bytes() + links_.size() * sizeof(Link);
+  for (const auto& routed : routed_) {
+    sum += (routed->links.size() + routed->crowds.size()) * sizeof(LinkId);
+    for (const RoutedRound& round : routed->rounds) sum += round.messages.size() * sizeof(RoutedMessage);
+  }
+  return sum;
+}
+
 std::unique_ptr<Server> MessageFabric::network() const {
-  if (!folded_) folded_ = setup_.fold && setup_.gamma == 0 ? allreplay::fold(routed_, links_) : std::nullopt;
-  if (const auto& folded = *folded_)
+  std::call_once(folded_->once, [&] {
+    if (setup_.fold && setup_.gamma == 0) folded_->rounds = allreplay::fold(routed_, links_);
+  });
+  if (const auto& folded = folded_->rounds)
     return std::make_unique<MessageNetwork>(folded->collectives, folded->links, 0, Parties(), nccl_);
   return std::make_unique<MessageNetwork>(routed_, links_, setup_.gamma, Parties(), nccl_);
 }

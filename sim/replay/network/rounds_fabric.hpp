@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -39,6 +40,8 @@ struct NetworkSetup {
   LevelAlpha levels;                              ///< with nodes: the cost of a message beyond alpha
   std::int64_t rails = 1;                         ///< ports of a node: the number of simultaneous rings
   std::shared_ptr<const Network> nccl = nullptr;  ///< nccl_levels(); null if no call is NCCL's
+
+  bool operator==(const NetworkSetup& other) const;
 };
 
 /// Lays the collectives on the topology once, for any number of servers and prices.
@@ -86,6 +89,12 @@ class RoundsFabric : public Fabric {
   /// since no collective ends before its start-ups, nor before its busiest link. 1 for all other calls.
   double rings_above_message(WireBytes bytes, const Call& call) const;
 
+  /// A copy that shares the laid collectives, and the prices that either finds; pricing_events() counts as if it did
+  /// not. Thread-safe if the fabric itself is only copied.
+  virtual std::shared_ptr<const RoundsFabric> copy() const = 0;
+  /// The memory that copies share, roughly.
+  virtual std::size_t bytes() const;
+
  protected:
   RoundsFabric(const NetworkSetup& setup, const Topology& topology);
 
@@ -115,8 +124,22 @@ class RoundsFabric : public Fabric {
   std::vector<NcclCall> nccl_calls();
   const RoundLoads& loads_of(const Call& call) const { return *loads_[id_of(call)]; }
 
+  // A price, and the events that were simulated to find it.
+  struct Price {
+    Time time{0};
+    std::int64_t events = 0;
+  };
+  using Prices = std::map<std::pair<CallId, double>, Price>;
+  struct SharedPrices {
+    std::mutex mutex;
+    Prices prices;
+  };
+  Price find_price(WireBytes bytes, const Call& call) const;
+  Price price_alone(WireBytes bytes, const Call& call) const;
+
   std::vector<NcclCall> by_nccl_;
-  mutable std::map<std::pair<CallId, double>, Time> prices_;
+  std::shared_ptr<SharedPrices> shared_prices_ = std::make_shared<SharedPrices>();  // found by any copy
+  mutable Prices prices_;                                                           // asked for here
   mutable std::int64_t pricing_events_ = 0;
 };
 
@@ -124,6 +147,7 @@ class RoundsFabric : public Fabric {
 class FluidFabric final : public RoundsFabric {
  public:
   FluidFabric(const NetworkSetup& setup, const Topology& topology);
+  std::shared_ptr<const RoundsFabric> copy() const override { return std::make_shared<FluidFabric>(*this); }
 
  private:
   std::unique_ptr<Server> network() const override;
@@ -134,6 +158,8 @@ class MessageFabric final : public RoundsFabric {
  public:
   MessageFabric(const NetworkSetup& setup, const Topology& topology);
   std::unique_ptr<Server> server_per_rank(const Parties& parties) const override;
+  std::shared_ptr<const RoundsFabric> copy() const override { return std::make_shared<MessageFabric>(*this); }
+  std::size_t bytes() const override;
 
  private:
   std::unique_ptr<Server> network() const override;
@@ -141,9 +167,15 @@ class MessageFabric final : public RoundsFabric {
   // `starts`: by rank; empty: all at 0.
   std::optional<Time> alone_from(std::vector<Time> starts, double bytes, CallId call) const;
 
+  // Set by the first network() of any copy.
+  struct Folded {
+    std::once_flag once;
+    std::optional<FoldedRounds> rounds;
+  };
+
   std::vector<Link> links_;
-  std::vector<std::shared_ptr<const RoutedRounds>> routed_;    // by laid_
-  mutable std::optional<std::optional<FoldedRounds>> folded_;  // set by the first network()
+  std::vector<std::shared_ptr<const RoutedRounds>> routed_;  // by laid_
+  std::shared_ptr<Folded> folded_ = std::make_shared<Folded>();
 };
 
 /// Makes the fabric of the setup's fidelity; does not keep `topology`. REQUIRES: at least as many hosts as workers.

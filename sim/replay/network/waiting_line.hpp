@@ -45,6 +45,9 @@ class WaitingLine {
                     heap_.empty() ? forever : heap_.front().at);
   }
 
+  /// The entry at that instant. REQUIRES: not empty.
+  std::uint32_t next_index() const { return next_is_in_line() ? line_[first_].index : heap_.front().index; }
+
   /// REQUIRES: not empty.
   std::uint32_t pop() {
     if (next_is_in_line()) return line_[first_++].index;

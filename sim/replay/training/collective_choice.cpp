@@ -11,6 +11,7 @@
 #include "sim/plans/collective/network_change.hpp"
 #include "sim/plans/collective/parameter_server.hpp"
 #include "sim/plans/collective/two_level.hpp"
+#include "sim/replay/network/known_networks.hpp"
 
 namespace allreplay {
 
@@ -21,14 +22,16 @@ SourceLocation place_of_collective(const Scenario& scenario) {
 }
 
 std::shared_ptr<const Topology> topology_of(const Scenario& scenario) {
-  return scenario.laid_on ? scenario.laid_on : make_topology(*topology_of(scenario.cluster.network), scenario.workers);
+  if (scenario.laid_on) return scenario.laid_on;
+  const TopologySpec spec = *topology_of(scenario.cluster.network);
+  if (scenario.networks) return scenario.networks->topology(spec, scenario.workers);
+  return make_topology(spec, scenario.workers);
 }
 
 std::int64_t workers_together(const Scenario& scenario) {
   const Network& network = scenario.cluster.network;
   if (network.node) return network.node->workers;
-  return scenario.laid_on ? scenario.laid_on->group_size()
-                          : make_topology(*network.topology, scenario.workers)->group_size();
+  return topology_of(scenario)->group_size();
 }
 
 std::int64_t gpus_of_a_host(const Network& network) {

@@ -11,6 +11,7 @@
 #include "sim/plans/collective/send_cost.hpp"
 #include "sim/plans/schedule/muon.hpp"
 #include "sim/replay/network/alpha_beta.hpp"
+#include "sim/replay/network/known_networks.hpp"
 #include "sim/replay/network/launch.hpp"
 #include "sim/replay/training/caveats.hpp"
 #include "sim/replay/training/possible.hpp"
@@ -145,7 +146,7 @@ Job pipeline_job(Job made) {
     made.topology = topology_of(scenario);
     made.setup = setup_of(scenario, made.choice, *made.topology);
     made.setup.calls = std::move(calls);
-    made.fabric = made.rounds = lay_on(made.setup, *made.topology);
+    made.fabric = made.rounds = laid(made);
   } else {
     ChannelCosts costs = prices_of(calls, scenario, made.choice);
     made.fabric = std::make_shared<AlphaBetaFabric>(std::move(calls), scenario.workers, std::move(costs),
@@ -178,6 +179,11 @@ void set_muon_times(Scenario& scenario) {
 
 }  // namespace
 
+std::shared_ptr<const RoundsFabric> laid(const Job& job) {
+  const auto& networks = job.scenario.networks;
+  return networks ? networks->lay_on(job.setup, job.topology) : lay_on(job.setup, *job.topology);
+}
+
 Job job_of(Scenario of) {
   Job made{.scenario = std::move(of)};
   const Scenario& scenario = made.scenario;
@@ -199,7 +205,7 @@ Job job_of(Scenario of) {
   made.setup = setup_of(scenario, made.choice, *made.topology);
   if (scenario.options.parallel.any())
     for (Call& call : layer_calls(scenario, made.choice)) made.setup.calls.push_back(std::move(call));
-  made.rounds = lay_on(made.setup, *made.topology);
+  made.rounds = laid(made);
   made.fabric = with_launches(made.rounds, scenario.options);
   if (scenario.options.parallel.any()) {
     made.parallel = std::make_shared<ParallelSetup>(parallel_setup(scenario, made.choice, made.rounds.get()));
@@ -276,7 +282,7 @@ Job prepared_for(const Plan& plan, Job job) {
     return job;
   }
   std::move(more.begin(), more.end(), std::back_inserter(job.setup.calls));
-  job.rounds = lay_on(job.setup, *job.topology);
+  job.rounds = laid(job);
   job.fabric = with_launches(job.rounds, job.scenario.options);
   return job;
 }

@@ -26,6 +26,9 @@ struct Job {
   std::shared_ptr<const RoundsFabric> rounds;  ///< the fabric without its launches
 };
 
+/// Lays the job's calls on its topology, unless an equal job did. REQUIRES: a detailed fidelity.
+std::shared_ptr<const RoundsFabric> laid(const Job& job);
+
 /// Resolves the scenario. Throws InputError like require_possible().
 Job job_of(Scenario scenario);
 

@@ -59,7 +59,7 @@ Job laid_for(Job job, const std::vector<LayerSend>& inside) {
   const std::size_t known = calls.size();
   for (const auto& [call, bytes] : inside)
     if (std::find(calls.begin(), calls.end(), call) == calls.end()) calls.push_back(call);
-  if (calls.size() > known) job.rounds = lay_on(job.setup, *job.topology);
+  if (calls.size() > known) job.rounds = laid(job);
   return job;
 }
 

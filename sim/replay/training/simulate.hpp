@@ -22,6 +22,8 @@
 
 namespace allreplay {
 
+class KnownNetworks;  // known_networks.hpp
+
 /// A plan from a file, used instead of a strategy's.
 struct GivenPlan {
   std::string file;
@@ -57,6 +59,7 @@ struct Scenario {
   bool fold = true;       ///< simulate identical workers once; results do not depend on it
   bool in_words = false;  ///< options are those that the settings of the strategy's framework mean (Offer::meant)
   std::shared_ptr<const Topology> laid_on = nullptr;  ///< rank i is on its host i; none: the cluster file's topology
+  std::shared_ptr<KnownNetworks> networks = nullptr;  ///< shared with other scenarios; none: shares nothing
   bool reuse = true;  ///< price a collective that runs in isolation only once (detailed fidelities)
   /// Computes the parts of an iteration by further replays. Otherwise stragglers count as exposed communication, and
   /// all time that a pipeline rank does not compute as bubble.

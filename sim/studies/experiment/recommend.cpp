@@ -33,6 +33,18 @@ namespace {
 
 const Metrics& metrics(const Advice& advice) { return advice.tuned.result.metrics; }
 
+// True if a run with these values, as far as its result is known, takes longer or more memory than the outcome.
+bool is_known_worse(const TuningTrace& tried, const std::vector<std::string>& values, const Outcome& than) {
+  const auto worse = [&](double iteration_s, double memory_bytes) {
+    return iteration_s > than.result.metrics.iteration_s || memory_bytes > than.result.memory.peak;
+  };
+  if (values == tried.given_values)
+    return worse(tried.given.result.metrics.iteration_s, tried.given.result.memory.peak);
+  const auto trial =
+      std::find_if(tried.trials.begin(), tried.trials.end(), [&](const Trial& one) { return one.values == values; });
+  return trial != tried.trials.end() && worse(trial->iteration_s, trial->memory_bytes);
+}
+
 // Resets each changed option to its given value if that costs neither time nor memory.
 std::pair<Outcome, std::vector<std::string>> without_idle_changes(const TuningTrace& tried,
                                                                   std::vector<std::string> values) {
@@ -42,6 +54,7 @@ std::pair<Outcome, std::vector<std::string>> without_idle_changes(const TuningTr
     if (values[i] == tried.given_values[i]) continue;
     std::vector<std::string> fewer = values;
     fewer[i] = tried.given_values[i];
+    if (is_known_worse(tried, fewer, outcome)) continue;
     Outcome other = run(with_options(tried.given.scenario, tried.ranges, fewer));
     if (other.result.metrics.iteration_s > outcome.result.metrics.iteration_s ||
         other.result.memory.peak > outcome.result.memory.peak)
