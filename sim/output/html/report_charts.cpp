@@ -32,7 +32,7 @@ struct Measure {
 
 constexpr std::array measures{
     Measure{"Speed-up", PlotKind::Speedup, "speedup"},
-    Measure{"Efficiency", PlotKind::Efficiency, scaling_column},
+    Measure{"Scaling efficiency", PlotKind::Efficiency, scaling_column},
     Measure{"Time per iteration", PlotKind::Lines, "iteration_s"},
     Measure{"Exposed communication", PlotKind::Lines, "exposed_comm_s"},
     Measure{"Time over the lower bound", PlotKind::Lines, "iteration_s", "lower_bound_s"},

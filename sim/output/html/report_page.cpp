@@ -88,6 +88,7 @@ RowsHtml rows_html(const JsonValue& document) {
   RowsHtml html;
   static const View shared{{ViewText{"All rows: {same}.", "same"}}};
   html.section = fmt::format("<p>{}</p>\n", escaped(rendered(shared, document, {.width = 100'000})));
+  html.section += paragraph(std::string(trim(rendered(reference_view(), document, {.width = 100'000}))));
   std::vector<std::string> numbers;
   std::string head, body;
   for (std::size_t i = 0; i < columns.size(); ++i) {

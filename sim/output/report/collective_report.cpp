@@ -165,7 +165,7 @@ const View& collectives_view() {
                             {"fidelity", "{fidelity}"},
                             {"bytes", "{bytes:0}"},
                             quantity("{time_s}"),
-                            quantity("{ci95_s}"),
+                            interval("{ci95_s}", "time_s"),
                             quantity("{p95_s}", "time_s"),
                             quantity("{algbw_GBps:4}"),
                             quantity("{busbw_GBps:4}", "", "* fastest"),

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "sim/output/report/notes.hpp"
 #include "sim/output/report/report.hpp"
@@ -52,8 +51,8 @@ JsonValue group_json(const Comparison& comparison, const OutcomeGroup& group, co
   return json;
 }
 
-// The cheapest outcome, of a maintained framework if there is one; nothing if fidelities differ.
-std::optional<std::size_t> cheapest_of(const Comparison& comparison) {
+// The cheapest outcomes, of maintained frameworks if there is one; nothing if fidelities differ.
+std::optional<Cheapest> cheapest_of(const Comparison& comparison) {
   const auto& [outcomes, references, rule, by_offer, training, over_best] = comparison;
   const std::vector<std::size_t> places = groups_of(outcomes, rule, by_offer).front().places;
   std::vector<const Outcome*> some;
@@ -62,15 +61,16 @@ std::optional<std::size_t> cheapest_of(const Comparison& comparison) {
     some.push_back(&outcomes[one]);
   }
   const auto chosen = cheapest(training, some, rule);
-  return chosen ? std::optional(places[*chosen]) : std::nullopt;
+  return chosen ? std::optional(Cheapest{places[chosen->least], places[chosen->rather]}) : std::nullopt;
 }
 
 // The table of a group, followed by the costs of a training.
 ViewTable group_table() {
   ViewTable table = result_table();
   const auto after_interval = std::ranges::find(table.columns, title_of(column_of("ci95_s")), &ViewColumn::title) + 1;
-  table.columns.insert(after_interval, {title_of(column_of("over_best_s")), "{over_best_s} ± {over_best_ci95_s}", "",
-                                        "? may_be_chance"});
+  const ViewColumn over_best[] = {quantity("{over_best_s}", "iteration_s", "? may_be_chance"),
+                                  interval("{over_best_ci95_s}", "iteration_s")};
+  table.columns.insert(after_interval, std::begin(over_best), std::end(over_best));
   const std::vector<ViewColumn> more = training_columns();
   table.columns.insert(table.columns.end() - 1, more.begin(), more.end());  // before the options
   return table;
@@ -133,9 +133,7 @@ JsonValue compare_document(const Comparison& comparison) {
     document["lower_bound_s"] = bounds.any;
     document["sharded_lower_bound_s"] = bounds.sharded;
   }
-  std::set<std::int64_t> workers;
-  for (const ScalingReference& one : references) workers.insert(one.workers);
-  if (*workers.rbegin() > 1) document["reference_workers"] = std::vector<std::int64_t>(workers.begin(), workers.end());
+  add_references(document, rows, references);
   for (const OutcomeGroup& group : groups) {
     document["groups"].push_back(group_json(comparison, group, labels, rows));
     add_notes_on_marks(document["notes"], document["groups"].back().at("rows"), rule);
@@ -146,8 +144,12 @@ JsonValue compare_document(const Comparison& comparison) {
       }
   }
   append(document["notes"], notes_on(outcomes, references));
-  if (const auto place = cheapest_of(comparison))
-    document["cheapest"] = cheapest_json(labels.label(*place), cost_of(training, outcomes[*place]));
+  if (const auto chosen = cheapest_of(comparison)) {
+    const auto named = [&](std::size_t place) {
+      return NamedCost{labels.label(place), cost_of(training, outcomes[place])};
+    };
+    document["cheapest"] = cheapest_json(named(chosen->least), named(chosen->rather));
+  }
   for (std::size_t i = 0; i < outcomes.size(); ++i)
     if (const std::string schedule = chosen_schedule(outcomes[i]); !schedule.empty())
       document["schedules"].push_back({{"name", labels.label(i)}, {"schedule", schedule}});
@@ -162,7 +164,7 @@ const View& compare_view() {
       ViewText{"a micro-batch: forward {forward_s}, backward {backward_s}, {gradient_bytes} of gradients"},
       ViewText{"lower bound without shards {lower_bound_s}"},
       ViewText{"lower bound with shards, at least {sharded_lower_bound_s}"},
-      ViewText{"efficiency: a GPU's throughput relative to that on {reference_workers} workers, the fewest that fit"},
+      &reference_view(),
       ViewText{"options of all rows: {options}", "options"},
       ViewEach{"groups", &group},
       ViewNotes{},

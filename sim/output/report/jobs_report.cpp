@@ -149,7 +149,7 @@ const ViewTable table_of_jobs{"jobs",
                                {"together", "{iteration_s}", "isolated"},
                                quantity("{p99_s}", "alone_s"),
                                quantity("{slowdown:3}"),
-                               quantity("{exposed_comm_s}", "", "* computes_slowly"),
+                               quantity("{exposed_comm_s}", "alone_s", "* computes_slowly"),
                                quantity("{samples_per_s}")}};
 const ViewTable table_of_links{.rows = "jobs",
                                .columns = {{"job", "{name}"},
@@ -329,8 +329,9 @@ const View& jobs_sweep_table_view() {
     ViewTable table{"rows", {}, 0};
     for (const std::string& name : identifying_keys()) table.columns.push_back({name, "{" + name + "}"});
     table.keys = table.columns.size();
-    for (const ViewColumn& column : {quantity("{alone_s}"), ViewColumn{"together", "{iteration_s}"},
-                                     quantity("{p99_s}"), quantity("{exposed_comm_s}"), quantity("{slowdown:3}")})
+    for (const ViewColumn& column :
+         {quantity("{alone_s}"), ViewColumn{"together", "{iteration_s}", "isolated"}, quantity("{p99_s}", "alone_s"),
+          quantity("{exposed_comm_s}", "alone_s"), quantity("{slowdown:3}")})
       table.columns.push_back(column);
     return View{{ViewText{"{same}", "same"}, std::move(table)}};
   }();

@@ -163,7 +163,7 @@ JsonValue judgement_json(const Judgement& judgement) {
 const View& judgement_view() {
   static const std::string speeds =
       "[{KEY/tokens_per_s_per_gpu:0} tokens/s per GPU, ][{KEY/samples_per_s_per_gpu:2} samples/s per GPU, ][MFU "
-      "{KEY/mfu}, ]{KEY/iteration_s} an iteration";
+      "{KEY/mfu}, ]{KEY/iteration_s:like expected/iteration_s} an iteration";
   const auto speed = [](const std::string& key) {
     std::string text = speeds;
     for (std::size_t at = text.find("KEY"); at != std::string::npos; at = text.find("KEY")) text.replace(at, 3, key);
@@ -213,23 +213,19 @@ JsonValue range_json(const JudgedRange& range) {
   return {{"from", range.from},
           {"to", range.to ? JsonValue(*range.to) : JsonValue()},
           {"sizes", range.sizes},
+          {"slow", range.slow},
+          {"fast", range.fast},
           {"ratio", range.ratio},
+          {"worst", range.worst},
+          {"worst_bytes", range.worst_bytes},
           {"median", range.error.median},
           {"p90", range.error.p90},
           {"verdict", name_of(speed_verdicts, range.verdict)}};
 }
 
-// The verdict on all ranges: slow if one is, else suspiciously fast if one is.
-SpeedVerdict verdict_on_ranges(const std::vector<JudgedRange>& ranges) {
-  for (const SpeedVerdict verdict : {SpeedVerdict::Slow, SpeedVerdict::Fast})
-    for (const JudgedRange& range : ranges)
-      if (range.verdict == verdict) return verdict;
-  return SpeedVerdict::AsExpected;
-}
-
 JsonValue next_steps(const LogJudgement& judgement) {
   auto steps = JsonValue::array();
-  if (verdict_on_ranges(judgement.ranges) == SpeedVerdict::AsExpected) return steps;
+  if (verdict_on(judgement.ranges) == SpeedVerdict::AsExpected) return steps;
   const Network& network = judgement.scenario.cluster.network;
   if (nodes_of(network, judgement.log.workers) > 1)
     add_step(steps, "each node alone: is one of them slow?",
@@ -250,7 +246,7 @@ JsonValue log_judgement_json(const LogJudgement& judgement) {
                  {"operation", to_string(log.operation.value_or(CollectiveOp::AllReduce))},
                  {"workers", log.workers},
                  {"cluster", named_with_routing(judgement.scenario.cluster)},
-                 {"verdict", name_of(speed_verdicts, verdict_on_ranges(judgement.ranges))},
+                 {"verdict", name_of(speed_verdicts, verdict_on(judgement.ranges))},
                  {"small", judgement.ranges.front().to ? range_json(judgement.ranges.front()) : JsonValue()},
                  {"large", judgement.ranges.back().to ? JsonValue() : range_json(judgement.ranges.back())},
                  {"error",
@@ -291,13 +287,16 @@ const View& log_judgement_view() {
                 .columns = {{"sizes from", "{from:exact}"},
                             {"below", "{to:exact}"},
                             {"sizes", "{sizes}"},
-                            {"measured/expected", "{ratio:2}"},
+                            {"measured / expected", "{ratio:2}"},
+                            {"worst", "{worst:2}"},
+                            {"slow", "{slow:nonzero}"},
+                            {"fast", "{fast:nonzero}"},
                             {"error, 9 in 10", "{p90:percent}"},
                             {"verdict", "{verdict}"}}},
       ViewTable{.rows = "sizes",
                 .columns = {{"bytes", "{bytes:0}"},
                             {"time", "{time_s}"},
-                            {"expected", "{expected_s}"},
+                            {"expected", "{expected_s}", "time"},
                             {"busbw GB/s", "{busbw_GBps:2}"},
                             {"expected", "{expected_busbw_GBps:2}"},
                             {"ratio", "{ratio:2}"},

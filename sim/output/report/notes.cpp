@@ -28,11 +28,11 @@ constexpr NoteSentence sentences[] = {
     {"memory unchecked", "note: memory is not checked (to check it: --memory {example})"},
     {"no activations", "note: memory is without activations, which the profile does not have"},
     {"undivided",
-     "note: efficiency is not relative to {workers} workers, over which the samples of an iteration cannot be divided "
+     "note: scaling efficiency is not relative to {workers} workers, over which the samples of an iteration cannot be "
+     "divided "
      "evenly"},
     {"above 100 %",
-     "note: an efficiency above 100 % is more per GPU than[ {strategy:nonzero}] on {workers} workers, to which all are "
-     "relative"},
+     "note: a scaling efficiency above 100 % is more per GPU than[ {strategy:nonzero} with] {relative_to}"},
     {"uniform workers",
      "note: all GPUs are equally fast, and communication does not slow them down; presets have both: --spread 1% "
      "--interference 1.19"},
@@ -123,19 +123,22 @@ void add_efficiency_notes(const std::vector<Outcome>& outcomes, const std::vecto
   constexpr double above = 1.0005;  // more than 100.0 %
   const auto undivided = std::ranges::find_if(references, [](const auto& one) { return !one.undivided.empty(); });
   if (undivided != references.end()) notes.push_back({{"note", "undivided"}, {"workers", undivided->undivided.back()}});
-  for (std::size_t i = 0; i < outcomes.size(); ++i)
-    if (references[i].relative(outcomes[i]) > above)
+  for (std::size_t i = 0; i < references.size(); ++i)
+    if (const ScalingReference& one = references[i]; one.relative(outcomes[i]) > above)
       return notes.push_back(
-          {{"note", "above 100 %"}, {"strategy", references[i].strategy}, {"workers", references[i].workers}});
+          {{"note", "above 100 %"}, {"strategy", one.runs() ? one.strategy : ""}, {"relative_to", one.in_words()}});
 }
 
 }  // namespace
 
+bool is_inferred(std::string_view origin) {
+  return origin == name_of(origins, Origin::Reconstructed) || origin == name_of(origins, Origin::Estimated);
+}
+
 JsonValue notes_on_origins(const std::map<std::string, std::string>& origin_by_profile) {
   auto notes = JsonValue::array();
   for (const auto& [profile, origin] : origin_by_profile)
-    if (origin == to_string(Origin::Reconstructed) || origin == to_string(Origin::Estimated))
-      notes.push_back({{"note", "not measured"}, {"profile", profile}, {"origin", origin}});
+    if (is_inferred(origin)) notes.push_back({{"note", "not measured"}, {"profile", profile}, {"origin", origin}});
   return notes;
 }
 

@@ -13,10 +13,15 @@
 namespace allreplay {
 
 /// The notes on outcomes that are shown together, the most important first: {"note": kind, and the values that its
-/// sentence needs}. `references` has one for each outcome.
+/// sentence needs}. `references` has one for each outcome, or none if the report
+/// has no efficiencies.
 JsonValue notes_on(const std::vector<Outcome>& outcomes, const std::vector<ScalingReference>& references);
 
-/// A note for each profile whose times are estimated or reconstructed; the origins are by profile.
+/// True if a model spread the times over layers: reconstructed and estimated ones. Those of imported traces are
+/// measured.
+bool is_inferred(std::string_view origin);
+
+/// A note for each profile whose times are inferred; the origins are by profile.
 JsonValue notes_on_origins(const std::map<std::string, std::string>& origin_by_profile);
 JsonValue note_on_origin(const Profile& profile);
 

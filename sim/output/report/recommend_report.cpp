@@ -180,10 +180,11 @@ JsonValue recommend_document(const std::vector<Advice>& ranking, const WinningRu
     document["races"].back()["group"] = "maintained frameworks";
   }
   document["races"].push_back(advice_json(all_of(ranking), tied, rule));
+  const std::vector<ScalingReference> references(ranking.size(), best.reference);
+  add_references(document, document["rows"], references);
   document["notes"] = JsonValue::array();
   add_notes_on_marks(document["notes"], document["rows"], rule);
-  append(document["notes"],
-         notes_on(outcomes_of(ranking), std::vector<ScalingReference>(ranking.size(), best.reference)));
+  append(document["notes"], notes_on(outcomes_of(ranking), references));
   append(document["notes"], note_on_short_sums(best.tuned.scenario));
   return document;
 }
@@ -210,6 +211,7 @@ const View& recommend_view() {
       ViewText{"{title}"},
       ViewText{"a micro-batch: forward {forward_s}, backward {backward_s}, {gradient_bytes} of gradients in {tensors} "
                "tensors"},
+      &reference_view(),
       with_training({"rows",
                      {{"", "{rank}"},
                       {"strategy", "{name}"},
@@ -224,8 +226,8 @@ const View& recommend_view() {
       ViewNotes{},
       ViewText{"{rows/0/name} takes {rows/0/iteration_s}: {computing_s} of computation, {exposed_s} beyond it "
                "({rows/0/exposed_by:times})."},
-      ViewText{"Computation takes {compute_s}, sending all gradients {all_gradients_s}: without sharding at most "
-               "{highest_efficiency}."},
+      ViewText{"Computation takes {compute_s}, sending all gradients {all_gradients_s}: without sharding a "
+               "scaling efficiency of at most {highest_efficiency}."},
       ViewText{"The host is the limit: in {waits_for_host_s} of an iteration the GPU waits for launches and the step's "
                "overhead. CUDA graphs, compilation or larger micro-batches help."},
       ViewText{"Untuned, {compressed/name} takes {compressed/iteration_s} with {compressed/codec}, and "
@@ -254,10 +256,13 @@ JsonValue scaling_document(const std::vector<std::vector<Advice>>& sizes, double
     row["settings_in_one_line"] = in_one_line(best.settings);
     document["sizes"].push_back(std::move(row));
   }
-  if (const auto place = cheapest(training, winners, rule)) {
-    const Outcome& one = *winners[*place];
-    document["cheapest"] = cheapest_json(
-        fmt::format("{} on {} workers", strategy_text(one.scenario), one.scenario.workers), cost_of(training, one));
+  if (const auto chosen = cheapest(training, winners, rule)) {
+    const auto named = [&](std::size_t place) -> NamedCost {
+      const Outcome& one = *winners[place];
+      return {fmt::format("{} on {} workers", strategy_text(one.scenario), one.scenario.workers),
+              cost_of(training, one)};
+    };
+    document["cheapest"] = cheapest_json(named(chosen->least), named(chosen->rather));
   }
   document["strategies"] = JsonValue::array();
   for (const Advice& advice : sizes.back()) {
@@ -274,6 +279,7 @@ JsonValue scaling_document(const std::vector<std::vector<Advice>>& sizes, double
     }
     document["strategies"].push_back(std::move(row));
   }
+  add_references(document, document["sizes"], {sizes.front().front().reference});
   document["notes"] = note_on_origin(scenario.profile);
   return document;
 }
@@ -281,10 +287,11 @@ JsonValue scaling_document(const std::vector<std::vector<Advice>>& sizes, double
 const View& scaling_view() {
   static const View view{{
       ViewText{"{title}"},
+      &reference_view(),
       ViewTable{"strategies",
                 {{"strategy", "{name}"},
-                 {"eff. at the smallest size", "{smallest_efficiency}"},
-                 {"eff. at the largest size", "{largest_efficiency}"},
+                 {"scaling eff. at the smallest size", "{smallest_efficiency}"},
+                 {"scaling eff. at the largest size", "{largest_efficiency}"},
                  {"at least {line_share:percent} up to", "{reached_until}"}}},
       ViewNotes{},
       ViewText{"What to run, of maintained frameworks if there is one:"},

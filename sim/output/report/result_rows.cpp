@@ -1,5 +1,8 @@
 #include "sim/output/report/result_rows.hpp"
 
+#include <algorithm>
+#include <functional>
+
 #include <fmt/format.h>
 
 #include "sim/replay/training/memory.hpp"
@@ -33,6 +36,12 @@ ViewColumn quantity(const std::string& hole, std::string_view like, std::string 
   return {title_of(column_of(key)), hole, like.empty() ? "" : title_of(column_of(like)), std::move(sign)};
 }
 
+ViewColumn interval(const std::string& hole, std::string_view like) {
+  ViewColumn column = quantity(hole, like);
+  column.is_finer = true;
+  return column;
+}
+
 NamedValues without(NamedValues options, const NamedValues& others) {
   std::erase_if(options, [&](const auto& one) { return std::find(others.begin(), others.end(), one) != others.end(); });
   return options;
@@ -44,17 +53,39 @@ NamedValues common_options(const std::vector<NamedValues>& all) {
   return common;
 }
 
+void add_references(JsonValue& document, JsonValue& rows, const std::vector<ScalingReference>& references) {
+  const ScalingReference& first = references.front();
+  const auto all_have = [&](const auto& part) {
+    return std::ranges::all_of(references,
+                               [&](const auto& one) { return std::invoke(part, one) == std::invoke(part, first); });
+  };
+  if (all_have(&ScalingReference::in_words)) {
+    document["relative_to"] = first.in_words();
+    if (first.workers > 1 && !first.strategy.empty() && all_have(&ScalingReference::strategy))
+      document["reference_strategy"] = first.strategy;
+    return;
+  }
+  for (std::size_t i = 0; i < references.size(); ++i) rows[i]["own_relative_to"] = references[i].in_words();
+}
+
+const View& reference_view() {
+  static const View view{
+      {ViewText{"scaling eff.: per GPU, relative to {relative_to}[, the fewest on which {reference_strategy} fits]"}}};
+  return view;
+}
+
 ViewTable result_table() {
   std::vector<ViewColumn> columns;
   for (const std::string_view name : named_by)
     columns.push_back({std::string(name), fmt::format("{{names/{}}}", name)});
   const ViewColumn numbers[] = {
       quantity("{iteration_s}", "", "~ ties"),
-      quantity("{ci95_s}"),
+      interval("{ci95_s}", "iteration_s"),
       quantity("{exposed_comm_s}", "iteration_s"),
       quantity("{straggler_s:nonzero}", "iteration_s"),
       quantity("{bubble_s:nonzero}", "iteration_s"),
       quantity("{relative_efficiency}"),
+      {"relative to", "{own_relative_to}"},
       quantity("{above_bound_share}"),
       quantity("{memory_bytes}", "", "! !fits|* tight"),
       quantity("{samples_per_s}"),
@@ -87,11 +118,20 @@ JsonValue cost_json(const TrainingCost& cost) {
 }
 
 ViewText cheapest_text() {
-  return {"Cheapest within the tie: {cheapest/name}: ${cheapest/cost_usd:grouped} in {cheapest/training_s:long}."};
+  return {
+      "Cheapest: {cheapest/name}: ${cheapest/cost_usd:grouped} in {cheapest/training_s:long}[. For "
+      "{cheapest/rather/more_share} more: {cheapest/rather/name}, in {cheapest/rather/training_s:long}]."};
 }
 
-JsonValue cheapest_json(const std::string& name, const TrainingCost& cost) {
-  return {{"name", name}, {"cost_usd", cost.usd}, {"training_s", cost.seconds}};
+JsonValue cheapest_json(const NamedCost& least, const NamedCost& rather) {
+  const auto json_of = [](const NamedCost& one) -> JsonValue {
+    return {{"name", one.name}, {"cost_usd", one.cost.usd}, {"training_s", one.cost.seconds}};
+  };
+  JsonValue json = json_of(least);
+  if (rather.name == least.name) return json;
+  json["rather"] = json_of(rather);
+  json["rather"]["more_share"] = *rather.cost.usd / *least.cost.usd - 1;
+  return json;
 }
 
 }  // namespace allreplay

@@ -3,8 +3,10 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/output/report/view.hpp"
+#include "sim/studies/experiment/scaling.hpp"
 #include "sim/studies/experiment/training_cost.hpp"
 #include "sim/studies/results/ranking.hpp"
 #include "sim/studies/results/scenario_labels.hpp"
@@ -23,9 +25,18 @@ void add_notes_on_marks(JsonValue& notes, const JsonValue& rows, const WinningRu
 /// perhaps a format, in braces.
 ViewColumn quantity(const std::string& hole, std::string_view like = "", std::string sign = "");
 
+/// The same of a confidence interval: in the unit of `like`, with as many decimals as it needs.
+ViewColumn interval(const std::string& hole, std::string_view like);
+
 /// The options that all have, and those that are not among `others`.
 NamedValues common_options(const std::vector<NamedValues>& all);
 NamedValues without(NamedValues options, const NamedValues& others);
+
+/// Adds what the scaling efficiencies are relative to (ScalingReference::in_words()): if it is the same for all rows,
+/// relative_to to the document, with reference_strategy unless it is a single worker; else own_relative_to to each row.
+/// `references`: one for each row.
+void add_references(JsonValue& document, JsonValue& rows, const std::vector<ScalingReference>& references);
+const View& reference_view();
 
 /// Returns a view of an array "rows" as a table.
 ViewTable result_table();
@@ -41,6 +52,12 @@ JsonValue cost_json(const TrainingCost& cost);
 
 /// The sentence on `cheapest` (cheapest_json()).
 ViewText cheapest_text();
-JsonValue cheapest_json(const std::string& name, const TrainingCost& cost);
+
+struct NamedCost {
+  std::string name;
+  TrainingCost cost;
+};
+/// The name, cost and time of the least, and, if it is another (Cheapest), those of `rather` with more_share.
+JsonValue cheapest_json(const NamedCost& least, const NamedCost& rather);
 
 }  // namespace allreplay

@@ -31,6 +31,7 @@ JsonValue run_document(const Outcome& outcome, const ScalingReference& reference
     json[fits(scenario, result) ? "memory_limit_bytes" : "too_small_bytes"] = *limit;
     json["free_memory_share"] = free_share(limit, result.memory.peak);
   }
+  json["relative_to"] = reference.in_words();
   json["notes"] = notes_on({outcome}, {reference});
   return json;
 }
@@ -45,9 +46,9 @@ const View& run_view() {
           {"schedule", "{schedule}, {ranks} ranks"},
           {"iteration", "{iteration_s}"},
           {"  over seeds",
-           "mean of {seeds}[ ± {ci95_s} (95 % confidence)][, standard deviation {sd_s}], median {p50_s}, 95th "
-           "percentile "
-           "{p95_s}"},
+           "mean of {seeds}[ ± {ci95_s:like iteration_s} (95 % confidence)][, standard deviation {sd_s:like "
+           "iteration_s}], "
+           "median {p50_s:like iteration_s}, 95th percentile {p95_s:like iteration_s}"},
           {"  forward", "[{accumulate} x ]{forward_s}[, all {ranks} ranks]"},
           {"  backward", "[{accumulate} x ]{backward_s}[, all {ranks} ranks]"},
           {"  update", "{update_s:nonzero}"},
@@ -61,7 +62,7 @@ const View& run_view() {
           {"      token exchanges", "{exposed_ep_s:nonzero}"},
           {"  bubble", "{bubble_s:nonzero}[, mean of {ranks} ranks]"},
           {"communication in flight", "{comm_busy_s}, collectives: {collectives}"},
-          {"efficiency", "{relative_efficiency} per GPU, relative to --workers {reference_workers}"},
+          {"scaling efficiency", "{relative_efficiency} per GPU, relative to {relative_to}"},
           {"throughput", "{samples_per_s} samples/s[, per GPU {tokens_per_s_per_gpu:0} tokens/s][, MFU {mfu}]"},
           {"training", training_text()},
           {"memory of a worker",

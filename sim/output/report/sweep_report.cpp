@@ -122,6 +122,17 @@ bool is_without_chance(const SweepResult& result) {
          });
 }
 
+// The reference of each row: that of its group.
+std::vector<ScalingReference> references_of(const SweepResult& result) {
+  std::vector<ScalingReference> references(result.rows.size());
+  for (const ResultGroup& group : result.groups)
+    for (const std::size_t row : group.rows) {
+      references[row].workers = group.reference_workers;
+      references[row].replica_workers = group.replica_workers;
+    }
+  return references;
+}
+
 }  // namespace
 
 JsonValue sweep_document(const SweepResult& result, bool with_rows) {
@@ -139,6 +150,7 @@ JsonValue sweep_document(const SweepResult& result, bool with_rows) {
   std::map<std::string, std::string> origin_by_profile;
   for (const ResultRow& row : result.rows) origin_by_profile[std::string(row.profile)] = row.origin;
   document["groups"] = result.groups.size();
+  if (with_rows) add_references(document, document["rows"], references_of(result));
   add_races(result, document);
   add_notes_on_marks(document["notes"], document["rows"], result.rule);
   if (is_without_chance(result)) document["notes"].push_back({{"note", "nothing random"}});
@@ -147,7 +159,7 @@ JsonValue sweep_document(const SweepResult& result, bool with_rows) {
 }
 
 const View& sweep_table_view() {
-  static const View view{{ViewText{"{same}", "same"}, result_table()}};
+  static const View view{{ViewText{"{same}", "same"}, &reference_view(), result_table()}};
   return view;
 }
 

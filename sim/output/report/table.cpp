@@ -93,9 +93,11 @@ std::string written(const TableCell& cell, const FittingUnit& unit, int decimals
 
 }  // namespace
 
-std::string sentence_text(const TableCell& cell) {
+std::string sentence_text(const TableCell& cell) { return sentence_text(cell, cell); }
+
+std::string sentence_text(const TableCell& cell, const TableCell& like) {
   if (cell.kind == Kind::Text) return cell.text;
-  const FittingUnit unit = unit_of(cell.kind, cell.value == 0 ? 1 : cell.value);
+  const FittingUnit unit = unit_of(cell.kind, like.value == 0 ? 1 : like.value);
   const std::string number =
       has_units(cell.kind) ? fmt::format("{:.4g}", cell.value / unit.size) : written(cell, unit, cell.decimals);
   return fmt::format("{}{}{}{}", number, unit.name.empty() ? "" : " ", unit.name, cell.text);
@@ -111,8 +113,8 @@ struct Scale {
   bool apart = false;  // magnitudes differ too much: each number has its own unit
 };
 
-int decimals_for(double value, int digits) {
-  return std::clamp(digits - 1 - static_cast<int>(std::floor(std::log10(value * 1.00005))), 0, 3);
+int decimals_for(double value, int digits, int most = 3) {
+  return std::clamp(digits - 1 - static_cast<int>(std::floor(std::log10(value * 1.00005))), 0, most);
 }
 
 Scale scale_of(const std::vector<const TableCell*>& numbers) {
@@ -157,6 +159,17 @@ bool is_empty(const Rows& rows, std::size_t index) {
   });
 }
 
+// Gives the median of the numbers two digits in the scale of another column.
+void refine(Scale& scale, const std::vector<const TableCell*>& numbers) {
+  constexpr int most = 6;
+  std::vector<double> sizes;
+  for (const TableCell* one : numbers)
+    if (one->value != 0) sizes.push_back(std::abs(one->value) / scale.unit.size);
+  if (sizes.empty()) return;
+  std::sort(sizes.begin(), sizes.end());
+  scale.decimals = std::max(scale.decimals, decimals_for(sizes[sizes.size() / 2], 2, most));
+}
+
 FormattedColumn formatted_column(const std::vector<TableColumn>& columns, const Rows& rows, std::size_t index) {
   const TableColumn& column = columns[index];
   FormattedColumn result{.name = column.name, .is_command = column.is_command};
@@ -164,7 +177,8 @@ FormattedColumn formatted_column(const std::vector<TableColumn>& columns, const 
   std::vector<const TableCell*> scaling;
   for (std::size_t other = 0; other < columns.size(); ++other)
     if (!column.like.empty() && columns[other].name == column.like) scaling = numbers_of(rows, other);
-  const Scale scale = numbers.empty() ? Scale() : scale_of(scaling.empty() ? numbers : scaling);
+  Scale scale = numbers.empty() ? Scale() : scale_of(scaling.empty() ? numbers : scaling);
+  if (column.is_finer && !scaling.empty()) refine(scale, numbers);
   if (!scale.apart) result.unit = scale.unit.name;
   std::size_t sign = 0;
   for (const TableCell* one : numbers) sign = std::max(sign, width_of(one->text));

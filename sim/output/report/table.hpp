@@ -44,14 +44,15 @@ TableCell per_byte(double seconds);
 }  // namespace cell
 
 /// A column. Its name is broken at blanks if the table is too wide. `like` is the column whose unit and decimals it
-/// has, so that readers can add their numbers; `is_command`: its cells are words of a command, which readers can paste.
+/// has, so that readers can add their numbers; `is_finer`: only the unit, such as of a confidence interval, whose
+/// digits are after those of the mean; `is_command`: its cells are words of a command, which readers can paste.
 struct TableColumn {
   TableColumn(const char* its_name) : name(its_name) {}  // NOLINT: a name is a column
-  TableColumn(std::string its_name, std::string another, bool command)
-      : name(std::move(its_name)), like(std::move(another)), is_command(command) {}
+  TableColumn(std::string its_name, std::string another, bool command, bool finer = false)
+      : name(std::move(its_name)), like(std::move(another)), is_command(command), is_finer(finer) {}
 
   std::string name, like;
-  bool is_command = false;
+  bool is_command = false, is_finer = false;
 };
 
 /// A column with formatted cells: all numbers in one unit, which is in the header, with the same number of decimals or,
@@ -89,8 +90,9 @@ class Table {
 /// Lays out names and values as two columns, with long values wrapped.
 std::string facts(const std::vector<std::pair<std::string, TableCell>>& rows, const Screen& screen);
 
-/// Returns a cell as text for use outside a table: a number with its own unit.
+/// Returns a cell as text for use outside a table: a number with its own unit, or with that of another number.
 std::string sentence_text(const TableCell& cell);
+std::string sentence_text(const TableCell& cell, const TableCell& like);
 
 /// Returns the rows as a Markdown table; the first is the header.
 std::string markdown_table(const std::vector<std::vector<std::string>>& rows);

@@ -160,6 +160,11 @@ std::optional<TableCell> cell_of_hole(std::string_view inside, const Place& plac
     format = format_of(key);
   }
   if (format == "unit") format = format_of_unit(place.value("unit"));
+  if (constexpr std::string_view like = "like "; format.starts_with(like)) {
+    const Value& other = place.value(format.substr(like.size()));
+    const TableCell cell = cell_of(value, format_of(key));
+    return TableCell(other.is_null() ? sentence_text(cell) : sentence_text(cell, cell_of(other, format_of(key))));
+  }
   return cell_of(value, format);
 }
 
@@ -286,7 +291,7 @@ Table table_at(const ViewTable& part, const Place& place) {
   const std::vector<const Value*> rows = rows_of(part, place);
   std::vector<TableColumn> columns;
   for (const ViewColumn& one : part.columns)
-    columns.emplace_back(filled(one.title, place).value_or(""), one.like, one.is_command);
+    columns.emplace_back(filled(one.title, place).value_or(""), one.like, one.is_command, one.is_finer);
   Table table(columns, part.keys);
   for (const Value* item : rows) {
     const Place row = place.at(*item);

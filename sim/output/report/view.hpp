@@ -4,7 +4,8 @@
 // Texts have holes. "{iteration_s}" is the value of that key, written in the unit that the key's ending names (_s:
 // time, bytes: size, bytes_per_s and GBps: rate, _per_byte, efficiency, mfu and share: percent, gain: signed percent);
 // "{events:2}" has two decimals, "{update_s:nonzero}" counts as missing if it is 0, "{value:unit}" has the unit that
-// its item's key "unit" names ("s" or "s/B"), "{from:exact}" is a size that a user chose, and "{key:format}" any other
+// its item's key "unit" names ("s" or "s/B"), "{from:exact}" is a size that a user chose, "{ci95_s:like iteration_s}"
+// has the unit of that other value, and "{key:format}" any other
 // format of format_of() in view.cpp. A key may be a path, "memory/peak", "rows/0/name". In a table or a list it is
 // looked up in the item first and then in the document; with a leading "/" in the document only. A text with a hole
 // whose value is missing or null is left out; a part of it in square brackets is left out separately: "{strategy}[ +
@@ -47,6 +48,7 @@ struct ViewColumn {
   std::string like = {};  ///< title of the column whose unit and decimals this one shares
   std::string sign = {};  ///< "! !fits|* tight": the first sign whose condition holds follows the cell
   bool is_command = false;
+  bool is_finer = false;  ///< shares only the unit (TableColumn)
 };
 
 /// A table with a row for each item of an array. Columns without any value are not shown.

@@ -111,7 +111,7 @@ JsonValue what_if_document(const WhatIf& answer) {
     }
   document["notes"] = JsonValue::array();
   for (const char* rows : {"rows", "together"}) add_notes_on_marks(document["notes"], document[rows], WinningRule());
-  append(document["notes"], notes_on(outcomes, std::vector<ScalingReference>(outcomes.size(), answer.reference)));
+  append(document["notes"], notes_on(outcomes, {}));
   return document;
 }
 
@@ -164,7 +164,9 @@ JsonValue step_rows(const std::vector<TargetStep>& steps, const TargetSearch& se
   return array_of(steps, [&](const TargetStep& one) { return json_of(one, search); });
 }
 
-void mark_steps(JsonValue& rows, const std::vector<TargetStep>& steps, JsonValue& notes) {
+void mark_steps(JsonValue& rows, const std::vector<TargetStep>& steps, const TargetSearch& search, JsonValue& notes) {
+  if (search.target.quantity->name == "efficiency")
+    for (std::size_t i = 0; i < steps.size(); ++i) rows[i]["targeted_efficiency"] = steps[i].measured;
   for (std::size_t i = 0; i < steps.size(); ++i)
     steps[i].outcome ? add_marks(rows[i], *steps[i].outcome, WinningRule())
                      : add_marks(rows[i], steps[i].fits, false, {}, WinningRule());
@@ -186,7 +188,8 @@ JsonValue target_json(const TargetAnswer& answer, const TargetSearch& search) {
   }
   if (search.prices) {
     json["fabrics"] = step_rows(answer.fabrics, search);
-    json["cheapest"] = answer.cheapest ? JsonValue(answer.fabrics[*answer.cheapest].value) : JsonValue();
+    json["cheapest"] = answer.cheapest ? JsonValue(answer.fabrics[answer.cheapest->rather].value) : JsonValue();
+    json["least_cost"] = answer.cheapest ? JsonValue(answer.fabrics[answer.cheapest->least].value) : JsonValue();
   }
   return json;
 }
@@ -197,7 +200,7 @@ JsonValue target_document(const TargetAnswer& answer, const TargetSearch& search
   document["strategy"] = strategy_text(answer.base.scenario);
   auto notes = JsonValue::array();
   if (search.axis) {
-    mark_steps(document["steps"], answer.steps, notes);
+    mark_steps(document["steps"], answer.steps, search, notes);
     document["first"] = answer.steps.front().value;
     document["last"] = answer.steps.back().value;
     const char* kind = !answer.answer ? "none" : answer.all_meet ? "all" : answer.is_least ? "least" : "most";
@@ -205,9 +208,15 @@ JsonValue target_document(const TargetAnswer& answer, const TargetSearch& search
     if (answer.answer) document["chosen"] = document["steps"][*answer.answer];
   }
   if (!answer.fabrics.empty()) {
-    mark_steps(document["fabrics"], answer.fabrics, notes);
+    mark_steps(document["fabrics"], answer.fabrics, search, notes);
     document["none_of_the_fabrics"] = !answer.cheapest;
-    if (answer.cheapest) document["chosen_fabric"] = document["fabrics"][*answer.cheapest];
+    if (const auto& chosen = answer.cheapest) {
+      document["least_fabric"] = document["fabrics"][chosen->least];
+      if (chosen->rather != chosen->least) {
+        document["rather_fabric"] = document["fabrics"][chosen->rather];
+        document["more_share"] = *answer.fabrics[chosen->rather].usd / *answer.fabrics[chosen->least].usd - 1;
+      }
+    }
   }
   document["notes"] = std::move(notes);
   return document;
@@ -222,6 +231,7 @@ ViewTable table_on(const std::string& rows, const std::string& first) {
                       {"iteration", "{iteration_s}"},
                       {"exposed", "{exposed_comm_share}"},
                       {"MFU", "{mfu}"},
+                      {"efficiency over one worker", "{targeted_efficiency}"},
                       {"tokens/s", "{tokens_per_s}"},
                       {"samples/s", "{samples_per_s}"},
                       {"memory", "{memory_bytes}", "", "! !fits|* tight"},
@@ -250,8 +260,8 @@ const View& target_view() {
       ViewText{"It does not fit into memory.", "chosen !chosen/fits"},
       ViewText{"Not monotone: these values were scanned, and others may differ.", "vary !is_monotone"},
       ViewText{
-          "Cheapest fabric within the tie: {cheapest}, ${chosen_fabric/cost_usd:grouped}, {chosen_fabric/iteration_s} "
-          "an iteration."},
+          "Cheapest fabric: {least_cost}, ${least_fabric/cost_usd:grouped}, {least_fabric/iteration_s} an iteration[. "
+          "For {more_share} more, {rather_fabric/value} takes {rather_fabric/iteration_s}]."},
       ViewText{"None of the fabrics reaches {target}.", "none_of_the_fabrics"},
   }};
   return view;

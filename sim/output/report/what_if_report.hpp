@@ -19,9 +19,9 @@ JsonValue what_if_document(const WhatIf& answer);
 const View& what_if_view();  ///< of what_if_document()
 
 /// target, base (the columns of `run --json`), with --vary: vary, answer (a value; null: none meets the target),
-/// is_least, is_monotone, all_meet, steps; with --cost: fabrics, cheapest (a name, or null). Steps and fabrics have
-/// value, flags, meets, fits, the target's quantity, cost_usd and parts (with --cost) and the columns of `run --json`,
-/// or `impossible`, the reason.
+/// is_least, is_monotone, all_meet, steps; with --cost: fabrics, least_cost, and cheapest, which may be another
+/// within the tie (names, or null). Steps and fabrics have value, flags, meets, fits, the target's quantity, cost_usd
+/// and parts (with --cost) and the columns of `run --json`, or `impossible`, the reason.
 JsonValue target_json(const TargetAnswer& answer, const TargetSearch& search);
 
 /// The same with title, what the sentences say, and notes.

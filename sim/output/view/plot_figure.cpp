@@ -8,18 +8,19 @@
 #include <fmt/ranges.h>
 
 #include "sim/output/picture/style.hpp"
+#include "sim/output/report/notes.hpp"
 #include "sim/output/view/strategy_looks.hpp"
 
 namespace allreplay {
 
 namespace {
 
-// Returns the note that layer times were not measured; "" if they were.
+// Returns the note that a model spread layer times; "" if they were measured, by us or in an imported trace.
 std::string origin_note(const PlotData& data) {
   if (!data.table.has("origin") || !data.table.has("profile")) return "";
   std::set<std::string> names;
   for (const ResultLine* row : data.rows)
-    if (data.table.text(*row, "origin") != "measured")
+    if (is_inferred(data.table.text(*row, "origin")))
       names.insert(data.options.label(std::string(data.table.text(*row, "profile"))));
   return names.empty() ? "" : fmt::format("Layer times are inferred, not measured: {}.", fmt::join(names, ", "));
 }
@@ -34,11 +35,30 @@ std::string note_of_large(const PlotData& data) {
                  : "×: does not fit into a worker's memory.";
 }
 
+// The name of a column in a note: its label, or what the registry says of it.
+std::string words_of(const PlotOptions& options, const std::string& column) {
+  const Column* known = find_column(column);
+  if (!known || !known->axis.empty() || options.labels.contains(column)) return options.axis_name(column);
+  return std::string(known->about.substr(0, known->about.find(';')));
+}
+
+// Returns the note on where bands or error bars end; "" without them.
+std::string note_of_ends(const PlotOptions& options, std::string_view name, const std::vector<std::string>& columns) {
+  if (columns.empty()) return "";
+  if (columns.size() == 1) return fmt::format("{}: ± {}.", name, words_of(options, columns.front()));
+  return fmt::format("{}: {} to {}.", name, words_of(options, columns.front()), words_of(options, columns.back()));
+}
+
 }  // namespace
 
 Figure figure_of(const PlotData& data, std::size_t panels, const std::string& title) {
   Figure figure{.title = title};
-  for (const std::string& note : {note_of_large(data), origin_note(data)})
+  const std::string boxes = data.options.kinds.front() == PlotKind::Boxes
+                                ? "Boxes: quartiles and median over seeds; lines: least to most."
+                                : "";
+  for (const std::string& note :
+       {boxes, note_of_ends(data.options, "Bands", data.options.band),
+        note_of_ends(data.options, "Error bars", data.options.error), note_of_large(data), origin_note(data)})
     if (!note.empty()) figure.note += (figure.note.empty() ? "" : " ") + note;
   if (panels == 1) figure.panel_width = 560;
   const PlotPage& page = data.options.page;

@@ -86,10 +86,12 @@ struct JudgedSize {
 struct JudgedRange {
   Bytes from = 0;
   std::optional<Bytes> to;  ///< none: without limit
-  std::size_t sizes = 0;
-  double ratio = 1;  ///< the median
+  std::size_t sizes = 0, slow = 0, fast = 0;
+  double ratio = 1;  ///< the median, in which slow and fast sizes may cancel out
+  double worst = 1;  ///< the ratio of the size farthest from what is expected
+  Bytes worst_bytes = 0;
   ErrorQuantiles error;
-  SpeedVerdict verdict = SpeedVerdict::AsExpected;
+  SpeedVerdict verdict = SpeedVerdict::AsExpected;  ///< as expected if most sizes are
 };
 
 struct LogJudgement {
@@ -102,6 +104,9 @@ struct LogJudgement {
   std::vector<Cause> causes;        ///< best first; their time is that of the largest size
   std::vector<std::string> without_effect, left_out;
 };
+
+/// The verdict on all ranges: slow if one is, else suspiciously fast if one is.
+SpeedVerdict verdict_on(const std::vector<JudgedRange>& ranges);
 
 /// `request` names the cluster and its changes; its workers are the log's. Throws InputError.
 LogJudgement judge(Library& library, Request request, MeasurementLog log);

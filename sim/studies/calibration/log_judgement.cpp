@@ -87,24 +87,33 @@ void add_ranges(LogJudgement& judgement) {
     for (JudgedSize& one : judgement.sizes) {
       if (one.bytes < range.from || (range.to && one.bytes >= *range.to)) continue;
       one.verdict = verdict_on(one.ratio, widest);
+      if (one.verdict == SpeedVerdict::Slow) ++range.slow;
+      if (one.verdict == SpeedVerdict::Fast) ++range.fast;
+      if (ratios.empty() || std::abs(std::log(one.ratio)) > std::abs(std::log(range.worst)))
+        range.worst = one.ratio, range.worst_bytes = one.bytes;
       ratios.push_back(one.ratio);
     }
     if (ratios.empty()) continue;
     range.sizes = ratios.size();
     range.ratio = median(std::move(ratios));
-    range.verdict = verdict_on(range.ratio, widest);
+    if (2 * (range.slow + range.fast) >= range.sizes)
+      range.verdict = range.slow >= range.fast ? SpeedVerdict::Slow : SpeedVerdict::Fast;
     judgement.ranges.push_back(range);
   }
 }
 
-bool is_beyond_median(const JudgedRange& range) {
-  return std::abs(std::log(range.ratio)) > std::log(quotient_at(range.error.median, true));
+bool needs_causes(const JudgedRange& range) {
+  return range.verdict != SpeedVerdict::AsExpected ||
+         std::abs(std::log(range.ratio)) > std::log(quotient_at(range.error.median, true));
 }
 
 void add_causes_of_log(Library& library, const Request& request, LogJudgement& judgement) {
   std::vector<double> ratios;
   for (const JudgedSize& one : judgement.sizes) ratios.push_back(one.ratio);
-  const Causes all = causes_in_network(judgement.scenario, median(std::move(ratios)) > 1, true);
+  const SpeedVerdict verdict = verdict_on(judgement.ranges);
+  const bool slower =
+      verdict == SpeedVerdict::AsExpected ? median(std::move(ratios)) > 1 : verdict == SpeedVerdict::Slow;
+  const Causes all = causes_in_network(judgement.scenario, slower, true);
   LogTrials trials(library, request, judgement);
   const auto add = [&](const auto& asked, const std::string& name) {
     constexpr double no_effect = 0.002;
@@ -125,6 +134,13 @@ void add_causes_of_log(Library& library, const Request& request, LogJudgement& j
 }
 
 }  // namespace
+
+SpeedVerdict verdict_on(const std::vector<JudgedRange>& ranges) {
+  for (const SpeedVerdict verdict : {SpeedVerdict::Slow, SpeedVerdict::Fast})
+    for (const JudgedRange& range : ranges)
+      if (range.verdict == verdict) return verdict;
+  return SpeedVerdict::AsExpected;
+}
 
 LogJudgement judge(Library& library, Request request, MeasurementLog log) {
   if (log.workers == 0) throw InputError({log.file, ""}, "does not say how many workers took part", "--workers N");
@@ -158,7 +174,7 @@ LogJudgement judge(Library& library, Request request, MeasurementLog log) {
     judgement.sizes.push_back(one);
   }
   add_ranges(judgement);
-  if (std::any_of(judgement.ranges.begin(), judgement.ranges.end(), is_beyond_median))
+  if (std::any_of(judgement.ranges.begin(), judgement.ranges.end(), needs_causes))
     add_causes_of_log(library, request, judgement);
   return judgement;
 }

@@ -5,6 +5,8 @@
 #include <optional>
 #include <tuple>
 
+#include <fmt/format.h>
+
 #include "sim/plans/collective/network_change.hpp"
 #include "sim/replay/training/memory.hpp"
 #include "sim/replay/training/parallel_setup.hpp"
@@ -24,10 +26,12 @@ std::vector<std::int64_t> fewer_workers(const Network& network, std::int64_t wor
 
 // Returns the same training on fewer workers; none if they do not divide the samples of an iteration.
 std::optional<Scenario> with_fewer_workers(Scenario fewer, std::int64_t workers) {
+  // One group of all stays that; others keep their size, which fewer workers refuse. A single worker has nothing to
+  // shard. A plan from a file has its own groups.
+  std::int64_t& group = fewer.options.strategy.sharding.shard_group;
+  if (!fewer.given && (workers == 1 || group >= degrees_of(fewer).gradient_workers())) group = 0;
   fewer.workers = workers;
   settle_by_nodes(fewer.cluster.network, workers);
-  std::int64_t& group = fewer.options.strategy.sharding.shard_group;
-  if (group >= workers && !fewer.given) group = 0;  // one group of all workers; a plan from a file has its own
   if (!fewer.options.global_batch) return fewer;
   const auto batches = micro_batches_of_samples(fewer);
   if (!batches) return std::nullopt;
@@ -45,8 +49,11 @@ double efficiency_there(const Outcome& fewer, const Outcome& winner) {
   return here.efficiency * gpu_seconds(winner) / gpu_seconds(fewer);
 }
 
+std::int64_t replica_workers_of(const Scenario& scenario) { return scenario.workers / degrees_of(scenario).dp; }
+
 ScalingReference fewest_workers_reference(const Outcome& winner) {
-  ScalingReference reference{.strategy = std::string(winner.scenario.strategy->name)};
+  ScalingReference reference{.strategy = std::string(winner.scenario.strategy->name),
+                             .replica_workers = replica_workers_of(winner.scenario)};
   if (!winner.scenario.options.memory.limit || !fits(winner.scenario, winner.result)) return reference;
   // A given plan of a pipeline is for a fixed number of workers.
   const bool fixed = winner.scenario.given && winner.scenario.options.parallel.pipeline();
@@ -79,19 +86,14 @@ double ScalingReference::relative(const Outcome& outcome) const {
   return gpu_seconds / seconds_of_equal_work(outcome);
 }
 
+std::string ScalingReference::in_words() const {
+  return runs() ? fmt::format("--workers {}", workers) : "computation alone";
+}
+
 ScalingReference scaling_reference(const Outcome& winner) {
   ScalingReference reference = fewest_workers_reference(winner);
   reference.micro_batches = winner.result.plan.sharding.accumulate;
   reference.gpu_seconds = seconds_of_equal_work(winner) * winner.result.metrics.efficiency / reference.efficiency;
-  return reference;
-}
-
-ScalingReference reference_on(const Cluster& cluster, const Outcome& winner, ScalingReference reference) {
-  if (reference.workers == 1) return reference;
-  Scenario there = winner.scenario;
-  there.cluster = cluster;
-  if (auto fewer = with_fewer_workers(std::move(there), reference.workers))
-    reference.efficiency = efficiency_there(run(std::move(*fewer)), winner);
   return reference;
 }
 
@@ -114,8 +116,9 @@ std::vector<ScalingReference> scaling_references(const std::vector<Outcome>& out
         contenders.push_back(contender_of(outcomes[one], rule));
         places.push_back(one);
       }
-    if (places.empty()) continue;
-    const ScalingReference reference = scaling_reference(outcomes[places[rank(contenders, rule).order.front()]]);
+    const ScalingReference reference =
+        places.empty() ? ScalingReference{.replica_workers = replica_workers_of(outcomes[members.front()].scenario)}
+                       : scaling_reference(outcomes[places[rank(contenders, rule).order.front()]]);
     for (const std::size_t one : members) references[one] = reference;
   }
   return references;

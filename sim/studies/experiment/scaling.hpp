@@ -1,4 +1,5 @@
-// The reference of scaling efficiency: the fewest workers on which the model fits, instead of a single worker.
+// The reference of scaling efficiency, `relative_efficiency`: the fewest workers on which the model fits. `efficiency`
+// alone is relative to one worker (Metrics::efficiency).
 #pragma once
 
 #include <cstdint>
@@ -16,17 +17,21 @@ struct ScalingReference {
   std::int64_t micro_batches = 1;            ///< of the winner, per replica and iteration
   double gpu_seconds = 0;                    ///< of the reference, per micro-batch and replica
   std::vector<std::int64_t> undivided = {};  ///< smaller numbers that do not divide the samples of an iteration
+  std::int64_t replica_workers = 1;          ///< workers that hold the winner's model together
 
   /// Returns the outcome's throughput per GPU relative to the reference.
   double relative(const Outcome& outcome) const;
+
+  /// True if users can run the reference. With fewer workers than a replica has it is computation alone: that of the
+  /// profile, which is one worker's share of the model.
+  bool runs() const { return workers >= replica_workers; }
+  /// "--workers 8", or "computation alone".
+  std::string in_words() const;
 };
 
 /// Returns the reference of one outcome. If memory is limited, simulates it on fewer workers, with the same
 /// micro-batches or, if the samples of an iteration are given, with the same samples.
 ScalingReference scaling_reference(const Outcome& winner);
-
-/// Returns the reference on another cluster, with the same workers. Throws InputError if the winner cannot run there.
-ScalingReference reference_on(const Cluster& cluster, const Outcome& winner, ScalingReference reference);
 
 /// Returns each outcome's reference: of the winner on the most workers with its profile, cluster and fidelity.
 std::vector<ScalingReference> scaling_references(const std::vector<Outcome>& outcomes, const WinningRule& rule);

@@ -111,7 +111,8 @@ class TargetFinder {
       places.push_back(i);
       choices.push_back({&*one.outcome, *one.usd, one.outcome->result.metrics.iteration_s});
     }
-    if (const auto chosen = cheapest(choices, WinningRule())) result_.cheapest = places[*chosen];
+    if (const auto chosen = cheapest(choices, WinningRule()))
+      result_.cheapest = Cheapest{places[chosen->least], places[chosen->rather]};
   }
 
   // Runs the requests. Those that are impossible have the error instead of an outcome.

@@ -9,6 +9,7 @@
 #include "sim/base/core/json.hpp"
 #include "sim/replay/training/simulate.hpp"
 #include "sim/studies/experiment/target.hpp"
+#include "sim/studies/experiment/training_cost.hpp"
 
 namespace allreplay {
 
@@ -61,9 +62,8 @@ struct TargetAnswer {
   std::vector<TargetStep> steps;      ///< by rising value
   std::optional<std::size_t> answer;  ///< among the steps
   bool is_least = true, is_monotone = true, all_meet = false;
-  std::vector<TargetStep> fabrics;      ///< as listed
-  std::optional<std::size_t> cheapest;  ///< among these: of those that meet the target and fit, the least price; of
-                                        ///< those within the tie of it, the fastest
+  std::vector<TargetStep> fabrics;   ///< as listed
+  std::optional<Cheapest> cheapest;  ///< among these, of those that meet the target and fit
 };
 
 /// Searches. If the request's strategy is "", it is chosen as by what_if(). Throws InputError, also if the base has no

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -134,7 +135,7 @@ void append_cost(Row& row, const Training& training, const Outcome& outcome) {
   if (training.is_asked()) append_cost(row, cost_of(training, outcome));
 }
 
-std::optional<std::size_t> cheapest(const std::vector<CostAndTime>& choices, const WinningRule& rule) {
+std::optional<Cheapest> cheapest(const std::vector<CostAndTime>& choices, const WinningRule& rule) {
   const auto ranked_by_value = [&](const CostAndTime& one, double CostAndTime::*ranked_by) {
     Contender contender = contender_of(*one.outcome, rule);
     contender.iteration_s = one.*ranked_by;
@@ -147,11 +148,13 @@ std::optional<std::size_t> cheapest(const std::vector<CostAndTime>& choices, con
   for (std::size_t i = 0; i < cheap.tied; ++i)
     by_time.push_back(ranked_by_value(choices[cheap.order[i]], &CostAndTime::seconds));
   if (by_time.empty()) return std::nullopt;
-  return cheap.order[rank(by_time, rule).order.front()];
+  const auto tied = std::span(cheap.order).first(cheap.tied);
+  const std::size_t least = *std::ranges::min_element(tied, {}, [&](std::size_t one) { return choices[one].usd; });
+  return Cheapest{least, tied[rank(by_time, rule).order.front()]};
 }
 
-std::optional<std::size_t> cheapest(const Training& training, const std::vector<const Outcome*>& outcomes,
-                                    const WinningRule& rule) {
+std::optional<Cheapest> cheapest(const Training& training, const std::vector<const Outcome*>& outcomes,
+                                 const WinningRule& rule) {
   if (!training.is_asked()) return std::nullopt;
   std::vector<CostAndTime> choices;
   bool differ = false;

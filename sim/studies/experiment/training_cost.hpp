@@ -69,13 +69,18 @@ struct CostAndTime {
   double usd = 0, seconds = 0;
 };
 
-/// Returns the index of the cheapest choice: of those within the tie of the least cost, those within the tie of the
-/// shortest time, and of these the first by rank(). Nothing if nothing fits.
-std::optional<std::size_t> cheapest(const std::vector<CostAndTime>& choices, const WinningRule& rule);
+/// Indices of choices: the least cost, and, within the tie of it, what to take rather: of those within the tie of the
+/// shortest time the first by rank(). Often the same.
+struct Cheapest {
+  std::size_t least = 0, rather = 0;
+};
+
+/// Returns nothing if nothing fits.
+std::optional<Cheapest> cheapest(const std::vector<CostAndTime>& choices, const WinningRule& rule);
 
 /// The same of trainings. Nothing without prices, or if all outcomes have as many GPUs at the same price, so that the
 /// fastest is the cheapest.
-std::optional<std::size_t> cheapest(const Training& training, const std::vector<const Outcome*>& outcomes,
-                                    const WinningRule& rule);
+std::optional<Cheapest> cheapest(const Training& training, const std::vector<const Outcome*>& outcomes,
+                                 const WinningRule& rule);
 
 }  // namespace allreplay

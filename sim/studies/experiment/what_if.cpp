@@ -56,7 +56,6 @@ class WhatIfSearch {
     std::stable_sort(result_.rows.begin(), result_.rows.end(), [](const WhatIfRow& a, const WhatIfRow& b) {
       return a.fits != b.fits ? a.fits : a.gain > b.gain;
     });
-    add_efficiencies();
     result_.bound_s = base.result.metrics.lower_bound_s;
     if (result_.bound_s) result_.bound_gain = base.result.metrics.iteration_s / *result_.bound_s - 1;
     return std::move(result_);
@@ -84,31 +83,6 @@ class WhatIfSearch {
     return static_cast<double>(degrees_of(scenario).dp * result.plan.sharding.accumulate *
                                scenario.profile->batch_size.value_or(1)) /
            result.metrics.iteration_s;
-  }
-
-  // Compares samples per second and GPU, so that recomputation and other micro-batches do not count as work.
-  void add_efficiencies() {
-    const Outcome& base = result_.base.outcome;
-    result_.reference = scaling_reference(base);
-    std::map<std::string, std::optional<double>> known{{base.scenario.cluster.name, result_.reference.efficiency}};
-    const auto there = [&](const Cluster& cluster) -> std::optional<double> {
-      try {
-        return reference_on(cluster, base, result_.reference).efficiency;
-      } catch (const InputError&) {
-        return std::nullopt;
-      }
-    };
-    const auto per_gpu = [](const Outcome& one) { return speed(one) / static_cast<double>(one.scenario.workers); };
-    const double alone = per_gpu(base) / base.result.metrics.efficiency;  // samples per second on one worker
-    const auto add = [&](WhatIfRow& row) {
-      const Cluster& cluster = row.outcome.scenario.cluster;
-      if (!known.contains(cluster.name)) known[cluster.name] = there(cluster);
-      if (const auto efficiency = known[cluster.name])
-        row.relative_efficiency = per_gpu(row.outcome) / (alone * *efficiency);
-    };
-    add(result_.base);
-    for (auto* rows : {&result_.rows, &result_.together})
-      for (WhatIfRow& row : *rows) add(row);
   }
 
   // Adds the fastest strategy of each maintained framework, tuned.

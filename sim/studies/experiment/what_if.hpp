@@ -18,8 +18,6 @@ struct WhatIfRow {
   double gain = 0;                 ///< relative gain in samples per second over the base; 0.25 is a quarter more
   int changes = 1;                 ///< number of changes combined
   bool fits = true;                ///< into the memory limit
-  /// Throughput per GPU, relative to the base on the reference's workers and this network; none if it cannot run there.
-  std::optional<double> relative_efficiency = {};
 };
 
 /// A network level whose speed-up gains nothing unless another level becomes faster, too.
@@ -32,7 +30,6 @@ struct HeldBack {
 
 struct WhatIf {
   WhatIfRow base;
-  ScalingReference reference;       ///< of the base
   std::vector<WhatIfRow> rows;      ///< largest gain first; rows that do not fit last
   std::vector<WhatIfRow> together;  ///< the best two and three changes combined, if they gain more than fewer changes
   std::vector<HeldBack> held_back;

@@ -55,6 +55,8 @@ class Reader {
     row.samples_per_s = number("samples_per_s");
     row.lower_bound_s = number("lower_bound_s");
     row.batches = batches(row, options);
+    if (const auto replicas = number("dp"); replicas && *replicas >= 1)
+      row.replica_workers = std::llround(static_cast<double>(row.workers) / *replicas);
     row.memory_bytes = number("memory_bytes").value_or(0);
     if (const auto limit = memory_limit(row.options_text, {"options", "memory"}))
       row.free_memory = 1 - row.memory_bytes / *limit;
@@ -150,9 +152,11 @@ bool needs_others(const ResultRow& row) {
 // Sets the group's reference from the winner of the largest size at which any row fits.
 void find_reference(SweepResult& result, ResultGroup& group) {
   double efficiency = 1;
+  group.replica_workers = result.rows[group.rows.front()].replica_workers;
   for (auto race = group.by_workers.rbegin(); race != group.by_workers.rend(); ++race) {
     if (race->second.rows.empty()) continue;
     const ResultRow& fastest = result.rows[race->second.rows.front()];
+    group.replica_workers = fastest.replica_workers;
     if (!needs_others(fastest)) break;
     group.reference_workers = fastest.workers;
     efficiency = fastest.efficiency;

@@ -32,6 +32,7 @@ struct ResultRow {
   std::optional<double> free_memory;  ///< as a share of the limit; nothing without a limit
   std::optional<double> doubted_s;    ///< the iteration with less bandwidth between nodes, if it was replayed
   double relative_efficiency = 0;     ///< relative to its group's reference
+  std::int64_t replica_workers = 1;   ///< workers that hold the model together
 
   bool fits() const { return line->fits; }
   NamedValues options() const { return named_values(options_text); }
@@ -55,6 +56,7 @@ struct ResultGroup {
   std::map<std::int64_t, Race> by_workers;
   /// Scaling is relative to this number: the fewest workers on which the winner of the largest size is known to fit.
   std::int64_t reference_workers = 1;
+  std::int64_t replica_workers = 1;  ///< of that winner
 };
 
 struct SweepResult {

@@ -107,7 +107,7 @@ class Browser(unittest.TestCase):
         for file, path in ((self.file, "rows.csv"), (self.file.with_name("clusters.html"), "clusters.csv")):
             self.browser.open(file)
             rows = rows_of(file.with_name(path))
-            for heading, name in (("iteration", "iteration_s"), ("exposed", "exposed_comm_s"), ("eff.", "efficiency")):
+            for heading, name in (("iteration", "iteration_s"), ("exposed", "exposed_comm_s"), ("scaling eff.", "efficiency")):
                 texts, numbers, size = self.column(heading), self.numbers(heading), sizes[self.unit(heading)]
                 decimals = {len(text.rstrip("~").partition(".")[2]) for text in texts}
                 self.assertEqual(len(decimals), 1, name)

@@ -107,6 +107,17 @@ TEST_CASE("a column is written like another, so that their numbers can be added"
         "ddp           395.9      0.1\n");
 }
 
+TEST_CASE("a finer column has the unit of another, and its own decimals") {
+  Table table({"strategy", "iteration", {"± 95 %", "iteration", false, true}});
+  table.add({"ddp", cell::seconds(0.4399), cell::seconds(54.78e-6)});
+  CHECK(table.text({}) ==
+        "strategy  iteration  ± 95 %\n"
+        "                 ms      ms\n"
+        "---------------------------\n"
+        "ddp           439.9   0.055\n");
+  CHECK(sentence_text(cell::seconds(54.78e-6), cell::seconds(0.4399)) == "0.05478 ms");
+}
+
 TEST_CASE("facts are aligned, and long values are wrapped in their column") {
   CHECK(facts({{"name", "x"}, {"source", "two words and more"}}, wide(20)) ==
         "name    x\n"

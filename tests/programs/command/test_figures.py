@@ -105,6 +105,8 @@ class Papers(test_plot.Case):
         field = [float(y) for y in re.findall(r'<text class="tick" x="[\d.]+" y="([\d.]+)"', self.svg(*LINES, "--ylim", "0.3:2"))]
         self.assertLess(max(y for _, y in inside) - min(y for _, y in inside), max(field) - min(field) + 20)
         self.assertEqual(len(self.svg(*LINES, "--band", "std").split('class="band"')), 3)
+        self.assertIn("Bands: low to high.", self.svg(*LINES, "--band", "low,high"))
+        self.assertIn("Error bars: ± σ.", self.svg(*LINES, "--error", "std", "--set", 'labels={"std": "σ"}'))
 
     def test_boxes(self):
         """A box from 1 to 3 of an axis on which the line goes from 0.5 to 6.5: widths as 2 to 6; a row of one seed has none."""

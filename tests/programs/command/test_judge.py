@@ -217,9 +217,36 @@ class JudgeLog(program.Case):
         self.assertEqual((answer["verdict"], answer["small"]["verdict"], answer["large"]["verdict"]), ("slow", "as expected", "slow"))
         self.assertGreater(answer["large"]["ratio"], 1.33)  # 400 GB/s of ports, 371 inside a node: half is 200
 
+    def test_slow_and_fast_sizes_do_not_cancel_out(self):
+        """From 16 MiB on there are four sizes. Times 1.2 q and 1 / (1.2 q) of the expected ones, q the band's factor,
+        have a median near 1. Two of each are slow; one slow size of four is no more than the band allows."""
+        self.log()
+        answer = self.judged("some.log", *H100)
+        factor = 1.2 / (1 - answer["large"]["p90"])
+        for factors, verdict in (([factor, 1 / factor, factor, 1 / factor], "slow"), ([factor, 1, 1, 1], "as expected")):
+            rows = [dict(row) for row in answer["sizes"]]
+            for row, times in zip(rows, [1] * 7 + factors, strict=True):
+                row["time_s"] *= times
+                row["algbw_GBps"] = row["bytes"] / row["time_s"] / 1e9
+                row["busbw_GBps"] = row["algbw_GBps"] * 2 * 63 / 64
+            self.write("mixed.log", log_of(rows, 64))
+            mixed = self.judged("mixed.log", *H100)
+            large = mixed["large"]
+            self.assertEqual((mixed["verdict"], large["verdict"], large["slow"]), (verdict, verdict, factors.count(factor)))
+            self.assertEqual(large["fast"], factors.count(1 / factor))
+            self.assertLess(max(large["ratio"], 1 / large["ratio"]), 1 / (1 - large["p90"]))
+            self.assertAlmostEqual(max(large["worst"], 1 / large["worst"]), factor, delta=0.01)
+            self.assertEqual(bool(mixed["causes"]), verdict == "slow")
+
+    def test_compared_times_have_one_unit(self):
+        """OSU's 20 us next to the 972 us that are expected of 8 bytes on 10-Gbit/s Ethernet."""
+        lines = self.output("judge", ROOT / "tests/golden/osu.log", "--cluster", "k80-10gbe", "--workers", 16).splitlines()
+        heading = next(i for i, line in enumerate(lines) if "bytes" in line and "expected" in line)
+        self.assertEqual(len(set(lines[heading + 1].split())), 1, lines[heading + 1])
+
     @program.needs(NCCL)
     def test_a_real_log_of_a_dgx(self):
-        """8 H100 of one node, published: as expected from 16 MiB on, and no size is slow by more than the band."""
+        """8 H100 of one node, published: as expected from 16 MiB on, where two of eleven sizes are slow."""
         answer = self.judged(NCCL / "h100_80gb_1x8_dgx.txt", *H100)
         self.assertEqual((answer["workers"], answer["large"]["verdict"]), (8, "as expected"))
         by_size = {one["bytes"]: one for one in answer["sizes"]}

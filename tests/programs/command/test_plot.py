@@ -248,6 +248,11 @@ class Pictures(Case):
             self.assertIn(note, self.texts("both.csv", "--kind", kind))
             self.assertNotIn("econstructed", " ".join(self.texts("sweep.csv", "--kind", kind)))
 
+    def test_imported_profiles_are_measured(self):
+        """A trace that somebody's profiler wrote: nothing was inferred."""
+        self.write("both.csv", RECONSTRUCTED.replace("reconstructed", "imported"))
+        self.assertNotIn("inferred", " ".join(self.texts("both.csv", "--kind", SWEEP_KINDS[0])))
+
     def test_estimated_profiles_are_named(self):
         self.write("both.csv", RECONSTRUCTED.replace("reconstructed", "estimated"))
         self.assertIn("Layer times are inferred, not measured: vgg16.", self.texts("both.csv", "--kind", SWEEP_KINDS[0]))

@@ -80,6 +80,10 @@ class Seeds(unittest.TestCase):
         self.assertRegex(text, rf"over seeds +mean of 5 ± .* \(95 % confidence\), standard deviation .*, median {row['p50_s'] * 1e3:.1f}")
         text = output("compare", *words, "--strategies", "ddp,fsdp2,s-sgd", env=WIDE)
         self.assertIn("over fastest", text)
+        calm = [*PROFILE, "--cluster", "k80-10gbe", "--workers", "4", "--jitter", "1%", "--seeds", "1:5"]  # 196 ms, ± 5 us
+        lines = output("compare", *calm, "--strategies", "ddp,s-sgd", env=WIDE).splitlines()
+        units = lines[next(i for i, line in enumerate(lines) if "over fastest" in line) + 1].split()
+        self.assertEqual(len({"s", "ms", "us", "ns"} & {*units}), 1, units)  # of means, intervals and differences
         self.assertIn("same 5 seeds", text)
         self.assertNotIn("small differences may be chance", text)
         self.assertIn("small differences may be chance", output("compare", *words[:-2], "--strategies", "ddp,fsdp2", env=WIDE))
@@ -117,6 +121,7 @@ class Seeds(unittest.TestCase):
         for words, shape, count in ((("--kind", "boxes"), 'class="box"', 4), (("--kind", "lines", "--band", "p25_s,p75_s"), 'class="band"', 2)):
             output("plot", out, *words, "--out", picture)
             self.assertEqual(picture.read_text(encoding="utf-8").count(shape), count)
+        self.assertIn("Bands: lower quartile over seeds to upper quartile over seeds.", picture.read_text(encoding="utf-8"))
 
     def test_collective(self):
         words = ["collective", "--cluster", "fat-tree-4", "--collective", "halving-doubling", "--fidelity", "fluid", "--bytes", "16MiB", "--json"]

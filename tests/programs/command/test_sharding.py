@@ -74,6 +74,26 @@ class Sharding(Case):
         self.assertEqual((roomy["reference_workers"], roomy["relative_efficiency"]), (1, row["efficiency"]))
         self.assertIsNone(answer("run", "-s", "ddp", "--profile", "resnet50_k80_b16", "--cluster", "k80-10gbe")["fits"])
 
+    def test_the_reference_of_efficiency_can_be_run(self):
+        """Groups of 16 need 16 workers. A group of all workers is one on fewer, too. Where the model never fits, a
+        replica of 8 workers has no single worker to compare with."""
+        words = ["-s", "fsdp2", *LLAMA[:-1]]
+        row = answer("run", *words, "64", "--shard-group", "16")
+        self.assertEqual(row["reference_workers"], 16)
+        there = answer("run", *words, "16", "--shard-group", "16")
+        self.assertAlmostEqual(row["relative_efficiency"], row["samples_per_s_per_gpu"] / there["samples_per_s_per_gpu"], delta=1e-12)
+        self.assertEqual(answer("run", *words, "64", "--shard-group", "64")["reference_workers"], 8)
+        tensor = ["--profile", "llama3-70b_h100_b1_bf16_tp8", "--cluster", "h100x8-8x400gbps", "--workers", "64", "-s", "ddp"]
+        self.assertIn("per GPU, relative to computation alone", " ".join(output("run", *tensor).split()))
+
+    def test_screens_name_the_reference_of_efficiency(self):
+        for command in ("compare", "recommend"):
+            budget = ["--budget", "1"] if command == "recommend" else []
+            text = " ".join(output(command, "-s", "fsdp2", *LLAMA, *budget, env=WIDE).split())
+            self.assertIn("relative to --workers 8, the fewest on which fsdp2 fits", text)
+            self.assertIn("scaling eff.", text)
+        self.assertIn("relative to --workers 1\n", output("compare", "-s", "ddp", "--profile", "resnet50_k80_b16", "--cluster", "k80-10gbe", env=WIDE))
+
     def test_every_command_goes_by_the_memory_of_the_profile_s_device(self):
         """megatron with 16 workers: 86.54 GB of an H100's 85.02 (81079 MiB), and faster than fsdp2, which fits."""
         model = ["--profile", "llama3-8b_h100_b1_bf16", "--cluster", "ec2-a100x8-4x100gbps", "--workers", "16"]

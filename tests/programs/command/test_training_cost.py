@@ -12,7 +12,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 
-from program import answer, needs_program, output, refusal  # noqa: E402
+from program import WIDE, answer, needs_program, output, refusal  # noqa: E402
 
 LLAMA = ["--profile", "llama3-8b_h100_b1_bf16", "--cluster", "dgx-8x8-100gbps"]
 RESNET = ["--profile", "resnet50_k80_b16", "--cluster", "k80-10gbe"]
@@ -65,6 +65,14 @@ class TrainingCost(unittest.TestCase):
             self.check(row, 90e6, row["samples_per_s"], 1, 150)
         self.assertLess(few["cost_usd"], 0.9 * many["cost_usd"])
         self.assertIn("wfbp on 8 workers", output(*words))
+
+    def test_the_cheapest_is_the_least_cost(self):
+        """DDP on 16 workers takes half the time for 0.4 % more."""
+        words = ["recommend", *RESNET, "--strategies", "ddp", "--workers", "8,16", "--budget", "1", "--samples", "90M", "--price", "0.45"]
+        few, many = rows(*words)
+        more = many["cost_usd"] / few["cost_usd"] - 1
+        self.assertTrue(0 < more < 0.02)
+        self.assertRegex(output(*words, env=WIDE), rf"Cheapest: ddp on 8 workers: \$.* For {100 * more:.1f} % more: ddp on 16 workers, in ")
 
     def test_recommend_of_a_model(self):
         row = rows("recommend", "--model", "llama3-8b", "--device", "h100", "--cluster", "h100x8-8x400gbps", "--workers", "16",

@@ -8,6 +8,7 @@
 #include "tests/own_folder.hpp"
 
 #include "sim/base/core/text.hpp"
+#include "sim/output/report/result_rows.hpp"
 #include "sim/output/report/verdict.hpp"
 #include "sim/programs/command/console.hpp"
 #include "sim/programs/command/program.hpp"
@@ -36,6 +37,7 @@ const char* const command_lines[] = {
     "--vary oversubscription=1:2 --cost prices.json",
     "whatif --profile resnet50_k80_b16 --cluster k80-10gbe --strategy wfbp --target exposed<1% --vary workers=4,400",
     "whatif --profile resnet50_k80_b16 --cluster k80-10gbe --strategy wfbp --target exposed<50% --vary bandwidth",
+    "whatif --profile resnet50_k80_b16 --cluster k80-10gbe --strategy wfbp --target efficiency>50% --vary workers=4,8",
     "compare --profile resnet50_k80_b16 --cluster k80-10gbe --workers 8,16 --strategies ddp,wfbp,best,zero-3 --samples "
     "90M --price 0.45/h",
     "compare --profile llama3-8b_h100_b1_bf16 --cluster dgx-8x8-100gbps --strategies fsdp2,ddp,zero-3,megatron --pp "
@@ -75,7 +77,10 @@ const char* const command_lines[] = {
     "--option pp=8 --option accumulate=8 --option schedule=interleaved",
     "compare --profile resnet50_a100_b256_bf16 --cluster h100x8-8x400gbps --workers 16 --strategies ddp,fsdp2,best",
     "compare --profile one.csv --cluster two.json --strategies wfbp --codec none,fp16 --encode 1.5ms --decode 1.5ms",
+    "compare --profile llama3-8b_h100_b1_bf16 --cluster h100x8-8x400gbps,gh200x4-4x200gbps --workers 16 --strategies "
+    "fsdp2",
     "sweep small.json",
+    "sweep two_references.json --table",
     "sweep seeded.json",
     "recommend --profile llama3-8b_h100_b1_bf16 --cluster h100x8-8x400gbps --workers 64 --strategies fsdp2,megatron "
     "--memory 85GB --budget 1",
@@ -127,13 +132,16 @@ const std::pair<const char*, const char*> files[] = {
     {"one.csv", "layer,params,forward_us,backward_us\na,1000000,1000,2000\n"},
     {"two.json", R"({"name": "two", "workers": 2, "network": {"alpha": "0 s", "beta": "1 ns/B"}})"},
     {"out.json", ""},
-    {"prices.json", R"({"gpu_usd": 1, "switch_usd": 2, "fabrics": ["fat-tree-4", "bcube-2-2-10gbe"]})"},
+    {"prices.json",
+     R"({"gpu_usd": 1000, "switch_usd": 2, "fabrics": ["fat-tree-4", "star-64-10gbe", "bcube-2-2-10gbe"]})"},
     {"nccl.log",
      "# all_reduce_perf\n# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n"
-     "1024 256 float sum -1 900 0 0 0 900 0 0 0\n1048576 262144 float sum -1 9000 0.12 0.2 0 9000 0.12 0.2 0\n"},
+     "1024 256 float sum -1 90 0 0 0 90 0 0 0\n1048576 262144 float sum -1 9000 0.12 0.2 0 9000 0.12 0.2 0\n"},
     {"small.json", R"({"name": "small", "profiles": ["llama3-8b_h100_b1_bf16"],
 "clusters": ["h100x8-8x400gbps"], "workers": [64],
 "strategies": [{"name": "fsdp2", "pp": [1, 4], "accumulate": 8}, {"name": "ddp", "bucket_cap": ["25 MB", "50 MB"]}]})"},
+    {"two_references.json", R"({"name": "two", "profiles": ["llama3-8b_h100_b1_bf16", "resnet50_a100_b256_bf16"],
+"clusters": ["h100x8-8x400gbps"], "workers": [16], "strategies": ["ddp", "fsdp2"]})"},
     {"seeded.json", R"({"name": "seeded", "profiles": ["resnet50_k80_b16"], "clusters": ["k80-10gbe"], "workers": [2],
 "jitter": ["5%"], "seeds": "1:2", "strategies": ["wfbp", "ddp"]})"},
     {"placed.json", R"({"iterations": 5, "cluster": {"name": "fat-tree", "workers": 16, "network": {
@@ -183,7 +191,8 @@ TEST_CASE("every key of every view is in a document") {
     for (const std::string& key : keys_of(*view))
       if (!contains(unresolved(*view, documents), key)) shared.insert(key);
   const auto is_shared = [&](const std::string& key) {
-    return shared.contains(key) && (key.starts_with("names/") || keys_of(verdict_view()).contains(key));
+    return shared.contains(key) && (key.starts_with("names/") || keys_of(verdict_view()).contains(key) ||
+                                    keys_of(reference_view()).contains(key));
   };
   for (const auto& [view, documents] : samples) {
     std::vector<std::string> missing = unresolved(*view, documents);

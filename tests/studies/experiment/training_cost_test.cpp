@@ -125,19 +125,20 @@ TEST_CASE("a cluster's price also counts for its changed versions; a name that o
   CHECK(*cost_of(training, outcome_on("b", 4, 1), 0.5).usd == 24);  // half of the throughput is left
 }
 
-TEST_CASE("the cheapest is the soonest done of those within the tie of the least cost") {
+TEST_CASE("the least cost, and the soonest done of those within the tie of it") {
   const Training training{.amount = 3600e3, .in_tokens = false, .prices = {{"", 1}}};
   // Costs are workers / samples_per_s · 1000 h: 8 / 8 -> 1000, 16 / 15.8 -> 1013 (tied at 2 %, half the time),
   // 32 / 30 -> 1067 (beyond the tie).
   const Outcome few = outcome_on("a", 8, 8), more = outcome_on("a", 16, 15.8), most = outcome_on("a", 32, 30);
   const std::vector<const Outcome*> all{&few, &more, &most};
-  CHECK(cheapest(training, all, {.tie = 0.02}) == 1);
-  CHECK(cheapest(training, all, {.tie = 0.001}) == 0);
-  CHECK(cheapest(training, all, {.tie = 0.1}) == 2);
+  const auto least_and_rather = [](const std::optional<Cheapest>& one) { return std::pair(one->least, one->rather); };
+  CHECK(least_and_rather(cheapest(training, all, {.tie = 0.02})) == std::pair<std::size_t, std::size_t>(0, 1));
+  CHECK(least_and_rather(cheapest(training, all, {.tie = 0.001})) == std::pair<std::size_t, std::size_t>(0, 0));
+  CHECK(least_and_rather(cheapest(training, all, {.tie = 0.1})) == std::pair<std::size_t, std::size_t>(0, 2));
   CHECK(!cheapest(training, {&few, &few}, {.tie = 0.02}));                    // the fastest is the cheapest
   CHECK(!cheapest({.amount = 1e6, .in_tokens = false}, all, {.tie = 0.02}));  // no prices
   CHECK(!cheapest({}, all, {.tie = 0.02}));
   const Outcome slow = outcome_on("b", 8, 5);  // 1600 GPU-hours, but for half the price
   const Training two{.amount = 3600e3, .in_tokens = false, .prices = {{"a", 1}, {"b", 0.5}}};
-  CHECK(cheapest(two, {&few, &slow}, {.tie = 0.02}) == 1);
+  CHECK(least_and_rather(cheapest(two, {&few, &slow}, {.tie = 0.02})) == std::pair<std::size_t, std::size_t>(1, 1));
 }

@@ -90,44 +90,6 @@ TEST_CASE("what nobody sells is not asked about: nodes of 16, ports of more than
   CHECK_FALSE(asked("nodes of 16 instead of 8"));
 }
 
-TEST_CASE(
-    "efficiency counts samples, over those of the same training on the reference's workers of the row's network") {
-  const OwnFolder folder;
-  folder.write("p.csv", "layer,params,forward_us,backward_us\na,250000,1000,2000\nb,250000,1000,2000\n");
-  folder.write("c.json", R"({"name": "c", "workers": 8, "network": {"alpha": "100 us", "beta": "1 ns/B"}})");
-  Request request;
-  request.profile = folder("p.csv");
-  request.cluster = folder("c.json");
-  request.strategy = "fsdp2";
-  set_option(request, "memory", "7 MB");  // all of it is 8 MB of parameters, gradients and Adam's two moments
-  Library library;
-  const WhatIf what = what_if(library, request, {.budget = 1, .jobs = 1});
-  REQUIRE(what.reference.workers > 1);
-  const auto per_gpu = [](const Outcome& one) { return 1 / one.result.metrics.iteration_s; };  // batches of one, K = 1
-  const double base = *what.base.relative_efficiency;
-  Request fewer = request;
-  fewer.workers = what.reference.workers;
-  CHECK(base == Approx(per_gpu(what.base.outcome) / per_gpu(run(library.resolve(fewer)))));
-  int same = 0, others = 0;
-  for (const WhatIfRow& row : what.rows) {
-    const auto workers = static_cast<double>(row.outcome.scenario.workers);
-    INFO(row.change);
-    REQUIRE(row.relative_efficiency);
-    if (row.outcome.scenario.cluster.name == what.base.outcome.scenario.cluster.name) {
-      // A change that gains no samples is no more efficient: micro-batches, recomputed passes.
-      CHECK(*row.relative_efficiency == Approx(base * (1 + row.gain) * 8 / workers));
-      ++same;
-    } else if (row.change == "network bandwidth x4") {
-      Request there = fewer;
-      there.changes.push_back({"bandwidth", "x4", {}});
-      CHECK(*row.relative_efficiency == Approx(per_gpu(row.outcome) / per_gpu(run(library.resolve(there)))));
-      CHECK(*row.relative_efficiency < 1.02);  // a network cannot beat itself
-      ++others;
-    }
-  }
-  CHECK((same > 3 && others == 1));
-}
-
 TEST_CASE("twice and half as many ranks of a pipeline are asked about, with as many samples") {
   const OwnFolder folder;
   std::string layers = "layer,params,forward_us,backward_us\n";
