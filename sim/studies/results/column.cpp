@@ -280,7 +280,7 @@ constexpr Column registry[] = {
     detail("messages", "1", "messages that were simulated"),
     detail("algorithm", "", "the algorithm that the library chooses"),
     detail("protocol", "", "the protocol that the library chooses"),
-    detail("fastest", "", "whether its busbw is the largest of its size"),
+    detail("fastest", "", "true if its busbw is the largest at its size, cluster, workers and fidelity"),
 };
 
 }  // namespace

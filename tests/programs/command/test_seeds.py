@@ -126,6 +126,12 @@ class Seeds(unittest.TestCase):
         self.assertAlmostEqual(row["time_s"] / statistics.mean(values), 1, 12)
         self.assertAlmostEqual(row["algbw_GBps"] * 1e9 * row["time_s"] / 2**24, 1, 9)
         self.check(row, values)
+        picture = pathlib.Path(self.folder.name, "busbw.svg")
+        random = [*words[:-3], "--bytes", "1MiB,16MiB", "--routing", "ecmp", "--plot", picture, "--collective", "halving-doubling,ring"]
+        for seeds, intervals in ((("--seeds", "1:5"), 2), ((), 0)):  # a ring's neighbours never share a link
+            output(*random, *seeds)
+            lines = re.findall(r'points="([\d.]+),[\d.]+ \1,[\d.]+" class="error"', picture.read_text(encoding="utf-8"))
+            self.assertEqual(len(lines), intervals)
 
     def test_sweep(self):
         """Rows are settings, with a column for each sigma; the command line's seeds win; --resume knows the seeds."""
