@@ -149,7 +149,9 @@ class Seeds(unittest.TestCase):
         other = run("sweep", file, "--out", out, "--resume", "--seeds", "3:4")
         self.assertNotIn("already", other.stderr.splitlines()[-1])
         self.assertEqual({row["seeds"] for row in csv.DictReader(io.StringIO(out.read_text(encoding="utf-8")))}, {"2"})
-        output("plot", out, "--config", file, "--out", pathlib.Path(self.folder.name, "sweep.svg"))
+        picture = pathlib.Path(self.folder.name, "sweep.svg")
+        output("plot", out, "--config", file, "--out", picture)
+        self.assertIn(">jitter (relative deviation)<", picture.read_text(encoding="utf-8"))  # 0.05, which the sweep's file may call 5%
 
     def test_bad_seeds(self):
         words = ["run", *PROFILE, "--cluster", self.cluster, "--strategy", "ddp"]
