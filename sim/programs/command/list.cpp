@@ -251,16 +251,16 @@ constexpr Listing listings[] = {
     {"job-columns", column_lines<job_keys>, column_table<job_keys>},
 };
 
-JsonValue listed_column(const Column& column) {
-  JsonValue json{{"name", column.key}};
-  json.update(json_of(column));
+JsonValue listed_column(const Column& one) {
+  JsonValue json{{"name", one.key}};
+  json.update(json_of(one));
   return json;
 }
 
 JsonValue json_of(const Listing& listing, const TextRows& rows) {
   auto json = JsonValue::array();
   if (listing.name == "columns")
-    for (const Column& column : all_columns()) json.push_back(listed_column(column));
+    for (const Column& one : all_columns()) json.push_back(listed_column(one));
   else if (listing.name == "job-columns")
     for (const auto& row : rows) json.push_back(listed_column(column_of(row[0])));
   else
