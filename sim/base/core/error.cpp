@@ -27,16 +27,18 @@ std::string message(const SourceLocation& place, std::string_view wrong, std::st
 
 int lower(char c) { return std::tolower(static_cast<unsigned char>(c)); }
 
-// The Levenshtein distance, ignoring case. Keeps one row of the table.
+// The fewest letters inserted, removed, replaced or swapped with the next, ignoring case (optimal string alignment).
+// Keeps three rows of the table.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
+  std::vector<std::size_t> before, last, row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
+    before = std::exchange(last, row);
+    row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (lower(a[i - 1]) == lower(b[j - 1]) ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+      const auto is_same = [&](std::size_t x, std::size_t y) { return lower(a[x - 1]) == lower(b[y - 1]); };
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (is_same(i, j) ? 0 : 1)});
+      if (i > 1 && j > 1 && is_same(i, j - 1) && is_same(i - 1, j)) row[j] = std::min(row[j], before[j - 2] + 1);
     }
   }
   return row.back();
@@ -61,10 +63,11 @@ std::string nearest(std::string_view name, std::span<const std::string> candidat
   std::string best;
   constexpr std::size_t longest = 200;  // bytes; a longer text is not a misspelt name
   if (name.size() > longest) return best;
-  std::size_t least = std::max<std::size_t>(2, name.size() / 3) + 1;
+  std::size_t least = longest;
   for (const std::string& candidate : candidates) {
     const std::size_t distance = edit_distance(name, candidate);
-    if (distance < least) {
+    const std::size_t most = std::max<std::size_t>(1, std::max(name.size(), candidate.size()) / 3);
+    if (distance < least && distance <= most) {
       least = distance;
       best = candidate;
     }
@@ -74,12 +77,14 @@ std::string nearest(std::string_view name, std::span<const std::string> candidat
 
 namespace {
 
-std::string known_names(std::span<const std::string> candidates) {
+// "known: a, b, …", of `what`: known or similar.
+std::string named_list(std::string_view what, std::span<const std::string> candidates) {
   constexpr std::size_t most = 160;  // characters
   std::size_t shown = 0;
   for (std::size_t length = 0; shown < candidates.size(); ++shown)
     if ((length += candidates[shown].size() + 2) > most) break;
-  return fmt::format("known: {}{}", fmt::join(candidates.first(shown), ", "), shown == candidates.size() ? "" : ", …");
+  return fmt::format("{}: {}{}", what, fmt::join(candidates.first(shown), ", "),
+                     shown == candidates.size() ? "" : ", …");
 }
 
 std::string kind_of(std::string_view name) { return std::string(name.substr(0, name.find('_'))); }
@@ -111,7 +116,7 @@ std::string suggest(std::string_view name, std::span<const std::string> candidat
   std::vector<std::string>& similar = begin.empty() ? contain : begin;
   if (similar.empty()) similar = candidates_of_nearest_kind(name, candidates);
   if (similar.size() == 1) return fmt::format("did you mean '{}'?", similar[0]);
-  return known_names(similar.empty() ? candidates : similar);
+  return similar.empty() ? named_list("known", candidates) : named_list("similar", similar);
 }
 
 }  // namespace allreplay

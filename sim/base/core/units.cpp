@@ -134,14 +134,20 @@ std::vector<Bytes> parse_sizes(std::string_view text, const SourceLocation& plac
     if (bytes < 1) throw InputError(place, fmt::format("'{}' is not a number of bytes to send", text), known);
     return {bytes};
   }
-  const std::size_t second = text.find(':', first + 1);
-  if (second == std::string_view::npos || second + 1 >= text.size() || text[second + 1] != 'x')
+  const std::size_t second = std::min(text.find(':', first + 1), text.size());
+  const std::string_view low = text.substr(0, first), high = text.substr(first + 1, second - first - 1),
+                         step = second < text.size() ? text.substr(second + 1) : "";
+  if (!step.empty() && !step.starts_with('x'))
     throw InputError(place, fmt::format("'{}' is not a range of sizes", text), known);
-  const Bytes from = parse_size(text.substr(0, first), place),
-              to = parse_size(text.substr(first + 1, second - first - 1), place);
-  const double factor = parse_number(text.substr(second + 2), place);
-  if (from < 1 || to < from || !(factor > 1))
-    throw InputError(place, fmt::format("'{}' is an empty range", text), known);
+  const Bytes from = parse_size(low, place), to = parse_size(high, place);
+  const auto ascending = [&](std::string_view factor) {
+    return fmt::format("{}:{}:{}", from > to ? high : low, from > to ? low : high, factor);
+  };
+  if (step.empty()) throw InputError(place, fmt::format("'{}' has no factor", text), ascending("x2"));
+  const double factor = parse_number(step.substr(1), place);
+  if (!(factor > 1)) throw InputError(place, fmt::format("'{}' has no factor above 1", text), ascending("x2"));
+  if (from > to) throw InputError(place, fmt::format("'{}' is reversed", text), ascending(step));
+  if (from < 1) throw InputError(place, fmt::format("'{}' begins below one byte", text), known);
   std::vector<Bytes> all;
   for (double size = static_cast<double>(from); size <= static_cast<double>(to); size *= factor) {
     const auto bytes = static_cast<Bytes>(std::llround(size));

@@ -11,15 +11,28 @@ namespace allreplay {
 
 namespace {
 
-[[noreturn]] void refuse_model(Entries& entries, std::string_view key, const std::string& what) {
-  throw InputError({entries.file(), std::string(key)}, what, "--model NAME, or a config.json");
+std::string flag_of_key(std::string_view key) {
+  std::string flag = "--" + std::string(key);
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
+}
+
+// Refuses the value of a key, or its absence. `right`: what to write instead.
+[[noreturn]] void refuse_model(Entries& entries, std::string_view key, const std::string& what,
+                               const std::string& right) {
+  const Entry* given = entries.find(key);
+  throw InputError(given ? given->place : SourceLocation{entries.file(), flag_of_key(key)}, what,
+                   right + "; or --model NAME, or a config.json");
 }
 
 std::int64_t required_count(Entries& entries, std::string_view key) {
-  const auto value = entries.count(key);
-  if (!value)
-    refuse_model(entries, key, "is not given, so that the file, read as Megatron-LM's arguments, describes no model");
-  return *value;
+  if (const auto value = entries.count(key)) return *value;
+  const bool is_unset = std::ranges::any_of(
+      entries.unset(), [&](const std::string& one) { return one.starts_with(std::string(key) + " "); });
+  refuse_model(entries, key,
+               is_unset ? "is a variable that the script does not set"
+                        : "is not given, so that the file, read as Megatron-LM's arguments, describes no model",
+               flag_of_key(key) + " N");
 }
 
 // Megatron-LM's "([0]*3+[1]*58)", or the list that its log prints: the blocks with experts are ones. A number N puts
@@ -51,7 +64,8 @@ std::int64_t dense_blocks(Entries& entries) {
   if (first == blocks.end() || std::find(first, blocks.end(), 0) != blocks.end() ||
       std::ssize(blocks) != required_count(entries, "num_layers"))
     refuse_model(entries, key,
-                 fmt::format("'{}': only blocks without experts before all with experts are estimated", text));
+                 fmt::format("'{}': only blocks without experts before all with experts are estimated", text),
+                 "such as ([0]*1+[1]*N) with N + 1 --num-layers");
   return first - blocks.begin();
 }
 
@@ -81,17 +95,27 @@ void add_latent_attention(JsonValue& model, Entries& entries) {
   if (const auto rank = entries.count("q_lora_rank")) model["latent_attention"]["q_lora_rank"] = *rank;
 }
 
+// Rejects blocks that are neither LLaMA's nor GPT-2's. arguments.py: positions are learned by default.
+void require_known_blocks(Entries& entries, bool gated, bool rotary, bool biased) {
+  const std::string given = entries.text("position_embedding_type");
+  if (gated && !rotary)
+    refuse_model(entries, "position_embedding_type",
+                 given.empty() ? "is not given, and learned positions, Megatron-LM's default, do not go with --swiglu"
+                               : fmt::format("'{}' does not go with --swiglu", given),
+                 "--position-embedding-type rope");
+  if (rotary && !gated)
+    refuse_model(entries, "swiglu", "is not given: rotary positions do not go with a plain MLP", "--swiglu");
+  if (!gated && !biased)
+    refuse_model(entries, "disable_bias_linear", "GPT-2's blocks (no --swiglu, learned positions) have biases",
+                 "leave it out, or --swiglu --position-embedding-type rope");
+}
+
 std::string model_json_of(Entries& entries) {
   const bool gated = entries.flag("swiglu"), biased = !entries.flag("disable_bias_linear"),
              rotary =
                  entries.flag("use_rotary_position_embeddings") || entries.text("position_embedding_type") == "rope",
              grouped = entries.flag("group_query_attention");
-  if (gated != rotary || (!gated && !biased))
-    refuse_model(entries,
-                 gated    ? "swiglu"
-                 : rotary ? "position_embedding_type"
-                          : "disable_bias_linear",
-                 "neither LLaMA's blocks (swiglu, rope) nor GPT-2's (biases, learned positions)");
+  require_known_blocks(entries, gated, rotary, biased);
   const std::int64_t hidden = required_count(entries, "hidden_size"),
                      heads = required_count(entries, "num_attention_heads");
   const auto count_of = [&](std::string_view key, std::string_view instead) {

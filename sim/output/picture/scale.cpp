@@ -74,16 +74,25 @@ void Scale::make_linear(const ChartAxis& axis, double least, double greatest, st
     ticks_.push_back(i * step);
 }
 
-// Ticks at powers of the base, or at every second, third, … of them; over less than two decades also at 2 and 5.
+// Ticks at powers of the base, or at every second, third, … of them; in less than two decades, or if there would be
+// fewer than three, also at 2 and 5 times powers of ten.
 void Scale::make_logarithmic(const ChartAxis& axis, double least, double greatest, std::size_t most, double base) {
+  const bool decades = base == 10;
+  std::size_t shown = 0;
+  if (!decades || std::log10(greatest / least) >= 2.2) shown = make_multiples(axis, least, greatest, most, base, {1});
+  if (decades && shown < 3) shown = make_multiples(axis, least, greatest, most, base, {1, 2, 5});
+  if (shown < std::min<std::size_t>(most, 3)) make_evenly_spaced_ticks(most, base);
+}
+
+// Returns the number of multiples on the axis, of which at most `most` become ticks.
+std::size_t Scale::make_multiples(const ChartAxis& axis, double least, double greatest, std::size_t most, double base,
+                                  const std::vector<double>& factors) {
   const auto exponent = [&](double value) { return std::log(value) / std::log(base); };
-  std::vector<double> factors{1};
-  if (base == 10 && exponent(greatest) - exponent(least) < 2.2) factors = {1, 2, 5};
   std::vector<double> all;
   for (double power = std::floor(exponent(least) + slack); power <= std::ceil(exponent(greatest) - slack); ++power)
     for (const double factor : factors) all.push_back(factor * std::pow(base, power));
   if (all.size() == 1) all.push_back(all[0] * base);
-  // The axis begins at the last tick before everything that is shown, and ends at the first one after it.
+  // The axis begins at the last multiple before everything that is shown, and ends at the first one after it.
   auto first = std::upper_bound(all.begin(), all.end(), least * (1 + slack));
   if (first != all.begin()) --first;
   auto last = std::lower_bound(all.begin(), all.end(), greatest * (1 - slack));
@@ -93,18 +102,23 @@ void Scale::make_logarithmic(const ChartAxis& axis, double least, double greates
   to_ = axis.to.value_or(*last);
   const auto count = static_cast<std::size_t>(last - first) + 1;
   const std::size_t every = (count + most - 1) / most;
-  for (auto tick = first; tick <= last; ++tick)
-    if (*tick >= from_ * (1 - slack) && *tick <= to_ * (1 + slack) &&
-        static_cast<std::size_t>(tick - first) % every == 0)
-      ticks_.push_back(*tick);
-  if (ticks_.size() < 2) make_evenly_spaced_ticks(most);
+  std::size_t shown = 0;
+  ticks_.clear();
+  for (auto tick = first; tick <= last; ++tick) {
+    if (*tick < from_ * (1 - slack) || *tick > to_ * (1 + slack)) continue;
+    ++shown;
+    if (static_cast<std::size_t>(tick - first) % every == 0) ticks_.push_back(*tick);
+  }
+  return shown;
 }
 
-// Ticks at equal distances, for an axis between two powers.
-void Scale::make_evenly_spaced_ticks(std::size_t most) {
-  const double step = round_step((to_ - from_) / static_cast<double>(most));
+// Ticks at equal distances, for an axis with room for few powers: quarters or halves between two powers of two.
+void Scale::make_evenly_spaced_ticks(std::size_t most, double base) {
+  double step = round_step((to_ - from_) / static_cast<double>(most));
+  if (base == 2 && ticks_.size() == 2 && ticks_.front() == from_ && ticks_.back() == to_)
+    step = (to_ - from_) / (most >= 5 ? 4 : 2);
   ticks_.clear();
-  for (double i = std::ceil(from_ / step - slack); i * step <= to_ + slack * step; ++i) ticks_.push_back(i * step);
+  for (double i = std::ceil(from_ / step - slack); i * step <= to_ * (1 + slack); ++i) ticks_.push_back(i * step);
 }
 
 }  // namespace allreplay

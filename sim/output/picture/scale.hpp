@@ -37,8 +37,10 @@ class Scale {
  private:
   void make_given(const ChartAxis& axis);
   void make_linear(const ChartAxis& axis, double least, double greatest, std::size_t most);
-  void make_evenly_spaced_ticks(std::size_t most);
   void make_logarithmic(const ChartAxis& axis, double least, double greatest, std::size_t most, double base);
+  std::size_t make_multiples(const ChartAxis& axis, double least, double greatest, std::size_t most, double base,
+                             const std::vector<double>& factors);
+  void make_evenly_spaced_ticks(std::size_t most, double base);
 
   bool logarithmic_ = false;
   double from_ = 0, to_ = 1;

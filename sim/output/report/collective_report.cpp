@@ -1,6 +1,8 @@
 #include "sim/output/report/collective_report.hpp"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -68,42 +70,92 @@ JsonValue collective_rows(const std::vector<CollectiveRow>& rows) {
   });
 }
 
-std::vector<std::size_t> fastest_by_size(const std::vector<PricedCollective>& all) {
-  std::vector<std::size_t> fastest(all.front().pricing.rows.size(), 0);
+std::vector<std::vector<std::size_t>> rivals_of(const std::vector<PricedCollective>& all) {
+  std::map<std::size_t, std::vector<std::size_t>> by_problem;
+  for (std::size_t one = 0; one < all.size(); ++one) by_problem[all[one].problem].push_back(one);
+  std::vector<std::vector<std::size_t>> rivals;
+  for (auto& [problem, places] : by_problem) rivals.push_back(std::move(places));
+  return rivals;
+}
+
+std::vector<std::size_t> fastest_by_size(const std::vector<PricedCollective>& all,
+                                         const std::vector<std::size_t>& rivals) {
+  std::vector<std::size_t> fastest(all.front().pricing.rows.size(), rivals.front());
   for (std::size_t size = 0; size < fastest.size(); ++size)
-    for (std::size_t one = 1; one < all.size(); ++one)
+    for (const std::size_t one : rivals)
       if (all[one].pricing.rows[size].busbw_GBps > all[fastest[size]].pricing.rows[size].busbw_GBps)
         fastest[size] = one;
   return fastest;
 }
 
-std::vector<std::string> names_of(const std::vector<PricedCollective>& all) {
-  const Row common = common_to(all);
-  std::vector<std::string> names;
-  for (const PricedCollective& one : all) {
-    std::vector<std::string> parts;
-    const Row row = identity_of(one);
-    for (const std::size_t cell : {2, 0, 1, 3})  // the collective first
-      if (std::ranges::find(common, row[cell].column, &NamedCell::column) == common.end())
-        parts.push_back(unquoted_text(row[cell].cell) + (cell == 1 ? " workers" : ""));
-    if (parts.empty()) parts.push_back(unquoted_text(row[2].cell));
-    names.push_back(fmt::format("{}", fmt::join(parts, ", ")));
+namespace {
+
+using ColumnSet = std::set<const Column*>;
+
+// Joins the cells that identify a collective, without those of columns to be left out.
+std::string identifying_words(const PricedCollective& one, const ColumnSet& left_out) {
+  std::vector<std::string> parts;
+  const Row row = identity_of(one);
+  for (const std::size_t cell : {2, 0, 1, 3})  // the collective first
+    if (!left_out.contains(row[cell].column))
+      parts.push_back(unquoted_text(row[cell].cell) + (cell == 1 ? " workers" : ""));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+ColumnSet columns_common_to(const std::vector<PricedCollective>& all) {
+  ColumnSet columns;
+  for (const NamedCell& cell : common_to(all)) columns.insert(cell.column);
+  return columns;
+}
+
+// Appends the fastest of the rivals by size; nothing if they do not differ.
+void append_leaders(JsonValue& leaders, const std::vector<PricedCollective>& all,
+                    const std::vector<std::size_t>& rivals) {
+  std::vector<PricedCollective> some;
+  for (const std::size_t one : rivals) some.push_back(all[one]);
+  const ColumnSet common = columns_common_to(some);
+  ColumnSet known = columns_common_to(all);  // from the heading, or from the leader's name
+  for (const NamedCell& cell : identity_of(some.front()))
+    if (!common.contains(cell.column)) known.insert(cell.column);
+  const std::string problem = identifying_words(some.front(), known);
+  const std::vector<std::size_t> fastest = fastest_by_size(all, rivals);
+  for (std::size_t size = 0; size < fastest.size(); ++size) {
+    const std::string name = identifying_words(all[fastest[size]], common);
+    if (name.empty()) return;
+    const Bytes bytes = all.front().pricing.rows[size].bytes;
+    if (size > 0 && fastest[size] == fastest[size - 1]) {
+      leaders.back()["to"] = bytes;
+      continue;
+    }
+    leaders.push_back({{"name", name}, {"from", bytes}, {"to", bytes}});
+    if (!problem.empty()) leaders.back()["problem"] = problem;
   }
+}
+
+}  // namespace
+
+std::vector<std::string> names_of(const std::vector<PricedCollective>& all) {
+  ColumnSet common = columns_common_to(all);
+  if (common.size() == identity_of(all.front()).size()) common.erase(&column_of("collective"));
+  std::vector<std::string> names;
+  for (const PricedCollective& one : all) names.push_back(identifying_words(one, common));
   return names;
 }
 
 std::vector<Row> collectives_rows(const std::vector<PricedCollective>& all) {
-  const std::vector<std::size_t> fastest = fastest_by_size(all);
+  std::vector<std::vector<std::size_t>> fastest(all.size());
+  for (const std::vector<std::size_t>& rivals : rivals_of(all))
+    for (const std::size_t one : rivals) fastest[one] = fastest_by_size(all, rivals);
   const bool some_choose =
       std::ranges::any_of(all, [](const PricedCollective& one) { return one.pricing.rows.front().choice.has_value(); });
   std::vector<Row> rows;
   for (std::size_t one = 0; one < all.size(); ++one)
-    for (std::size_t size = 0; size < fastest.size(); ++size) {
+    for (std::size_t size = 0; size < fastest[one].size(); ++size) {
       const CollectiveRow& priced = all[one].pricing.rows[size];
       Row row = identity_of(all[one]);
       append_price(row, priced, false);
       if (some_choose) append_choice(row, priced.choice);
-      row.emplace_back("fastest", fastest[size] == one);
+      row.emplace_back("fastest", fastest[one][size] == one);
       append_statistics(row, priced.by_seed);
       rows.push_back(std::move(row));
     }
@@ -124,21 +176,16 @@ JsonValue collectives_json(const std::vector<PricedCollective>& all) {
     json["messages_each"] = all.front().pricing.messages;
     return json;
   }
-  const auto is_common = [&](const NamedCell& one) {
-    return std::ranges::find(common, one.column, &NamedCell::column) != common.end();
+  json["several"] = true;
+  for (const std::vector<std::size_t>& rivals : rivals_of(all)) append_leaders(json["leaders"], all, rivals);
+  const bool is_contest = !json["leaders"].empty();
+  const auto is_left_out = [&](const NamedCell& one) {
+    return std::ranges::find(common, one.column, &NamedCell::column) != common.end() ||
+           (one.column->key == "fastest" && !is_contest);
   };
   for (Row row : collectives_rows(all)) {
-    std::erase_if(row, is_common);
+    std::erase_if(row, is_left_out);
     json["rows"].push_back(json_of(row));
-  }
-  const std::vector<std::size_t> fastest = fastest_by_size(all);
-  const std::vector<std::string> names = names_of(all);
-  for (std::size_t size = 0; size < fastest.size(); ++size) {
-    const Bytes bytes = all.front().pricing.rows[size].bytes;
-    if (size > 0 && fastest[size] == fastest[size - 1])
-      json["leaders"].back()["to"] = bytes;
-    else
-      json["leaders"].push_back({{"name", names[fastest[size]]}, {"from", bytes}, {"to", bytes}});
   }
   return json;
 }
@@ -147,10 +194,10 @@ const View& collectives_heading_view() {
   static const View view{{
       ViewText{"[{operation}: ]{common/collective} among {common/workers} workers on {common/cluster}, "
                "{common/fidelity}[: {messages_each:nonzero} messages each]",
-               "!leaders"},
+               "!several"},
       ViewText{"[{operation}: ][{common/collective}, ][{common/workers} workers, ][{common/cluster}, "
                "][{common/fidelity}, ]bus bandwidth by size",
-               "leaders"},
+               "several"},
   }};
   return view;
 }
@@ -173,7 +220,8 @@ const View& collectives_view() {
                             {"protocol", "{protocol}"}},
                 .keys = 5},
       ViewNotes{},
-      ViewList{.items = "leaders", .text = "Fastest from {from:exact} to {to:exact}: {name}.", .most = 12},
+      ViewList{
+          .items = "leaders", .text = "Fastest[ ({problem})] from {from:exact} to {to:exact}: {name}.", .most = 12},
   }};
   return view;
 }

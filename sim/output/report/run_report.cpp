@@ -69,6 +69,7 @@ const View& run_view() {
            "{memory_bytes}[ of {memory_limit_bytes}, {free_memory_share} free][, does not fit into {too_small_bytes}]"},
           {"", "{memory:sizes}"},
           {"lower bound", "{lower_bound_s} (this is {above_bound_share} above)"},
+          {"lower bound", "none with {codec}: it is for uncompressed gradients"},
       }},
       ViewNotes{},
   }};

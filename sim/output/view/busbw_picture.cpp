@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "sim/base/core/statistics.hpp"
 #include "sim/base/core/units.hpp"
 #include "sim/output/picture/chart.hpp"
 #include "sim/output/report/collective_report.hpp"
@@ -27,8 +28,8 @@ struct Crossover {
 
 // Between two sizes each curve is a straight line on logarithmic axes, as it is drawn: they meet at the share t of the
 // way where log a + t·(log a' − log a) = log b + t·(log b' − log b).
-std::vector<Crossover> crossovers_of(const std::vector<PricedCollective>& all) {
-  const std::vector<std::size_t> fastest = fastest_by_size(all);
+std::vector<Crossover> crossovers_of(const std::vector<PricedCollective>& all, const std::vector<std::size_t>& rivals) {
+  const std::vector<std::size_t> fastest = fastest_by_size(all, rivals);
   std::vector<Crossover> crossovers;
   for (std::size_t size = 1; size < fastest.size(); ++size) {
     const std::size_t before = fastest[size - 1], after = fastest[size];
@@ -49,6 +50,12 @@ std::vector<Crossover> crossovers_of(const std::vector<PricedCollective>& all) {
   return crossovers;
 }
 
+// Half the 95 % interval of the mean time over seeds, relative to it; the rate's is as wide, to first order.
+double relative_confidence(const CollectiveRow& row) {
+  if (row.by_seed.size() < 2) return 0;
+  return summary_of(row.by_seed).confidence.value_or(0) / row.time_s;
+}
+
 }  // namespace
 
 Drawing busbw_picture(const std::vector<PricedCollective>& all, const std::string& title) {
@@ -61,22 +68,30 @@ Drawing busbw_picture(const std::vector<PricedCollective>& all, const std::strin
   for (std::size_t one = 0; one < all.size(); ++one) {
     Series series{.name = names[one], .style = one};
     for (const CollectiveRow& row : all[one].pricing.rows)
-      if (row.busbw_GBps > 0) series.points.push_back({static_cast<double>(row.bytes), row.busbw_GBps});
+      if (row.busbw_GBps > 0) {
+        const Position point{static_cast<double>(row.bytes), row.busbw_GBps};
+        series.points.push_back(point);
+        if (const double half = point.y * relative_confidence(row); half > 0)
+          series.errors.push_back({point.x, point.y - half, point.y + half});
+      }
     chart.series.push_back(std::move(series));
   }
   std::vector<std::string> sizes;
   Series marks{.name = "crossover", .line = false, .style = all.size()};
-  for (const Crossover& one : crossovers_of(all)) {
-    marks.points.push_back({one.bytes, one.busbw_GBps});
-    sizes.push_back(fmt::format("{} from {}", names[one.after], format_size(whole_bytes(one.bytes))));
-  }
+  const std::vector<std::vector<std::size_t>> problems = rivals_of(all);
+  for (const std::vector<std::size_t>& rivals : problems)
+    for (const Crossover& one : crossovers_of(all, rivals)) {
+      marks.points.push_back({one.bytes, one.busbw_GBps});
+      sizes.push_back(fmt::format("{} from {}", names[one.after], format_size(whole_bytes(one.bytes))));
+    }
   if (sizes.empty()) return draw(chart);
   chart.series.push_back(std::move(marks));
   constexpr std::size_t most = 4;
   const std::size_t more = sizes.size() - std::min(most, sizes.size());
   sizes.resize(sizes.size() - more);
-  chart.note = fmt::format("fastest: {}; {}{}", names[fastest_by_size(all).front()], fmt::join(sizes, "; "),
-                           more > 0 ? fmt::format("; and {} more changes", more) : "");
+  if (problems.size() == 1) sizes.insert(sizes.begin(), names[fastest_by_size(all, problems.front()).front()]);
+  chart.note =
+      fmt::format("fastest: {}{}", fmt::join(sizes, "; "), more > 0 ? fmt::format("; and {} more changes", more) : "");
   return draw(chart);
 }
 

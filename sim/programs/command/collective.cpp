@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -43,15 +45,22 @@ std::vector<Bytes> sizes_of(const Files& files, const CollectiveArguments& argum
   return sizes;
 }
 
+// The arguments of one collective, and which of them it competes with (PricedCollective::problem).
+struct Combination {
+  ScenarioArguments words;
+  std::size_t problem = 0;
+};
+
 // The arguments of each combination of the given values.
-std::vector<ScenarioArguments> combinations(const Files& files, const CollectiveArguments& arguments) {
+std::vector<Combination> combinations(const Files& files, const CollectiveArguments& arguments) {
   std::vector<std::string> workers;
   for (const std::string& some : some_or_none(split_list(files, arguments.workers, "--workers")))
     for (const std::string& count : worker_counts(some)) workers.push_back(count);
   std::vector<std::string> given;
   if (const auto found = arguments.changes.find("protocol"); found != arguments.changes.end()) given = found->second;
   const std::vector<std::string> protocols = some_or_none(split_list(files, given, "--protocol"));
-  std::vector<ScenarioArguments> all;
+  std::vector<Combination> all;
+  std::map<std::tuple<std::string, std::string, std::string>, std::size_t> problems;
   ScenarioArguments words;
   words.cluster_words = arguments.cluster_words;
   words.options = arguments.options;
@@ -67,7 +76,8 @@ std::vector<ScenarioArguments> combinations(const Files& files, const Collective
             words.collective = collective;
             words.fidelity = fidelity;
             if (!protocol.empty()) words.changes["protocol"] = {protocol};
-            all.push_back(words);
+            const auto known = problems.try_emplace({cluster, count, fidelity}, problems.size()).first;
+            all.push_back({words, known->second});
           }
   constexpr std::size_t most = 1'000;
   if (all.size() > most)
@@ -122,15 +132,15 @@ void execute_several(Context& context, const CollectiveArguments& arguments, con
 
 void execute(Context& context, const CollectiveArguments& arguments) {
   const Files& files = context.files();
-  const auto all_words = combinations(files, arguments);
-  if (arguments.links && all_words.size() > 1)
-    throw InputError(argument("--links"), fmt::format("there are {} collectives", all_words.size()), "one collective");
+  const std::vector<Combination> given = combinations(files, arguments);
+  if (arguments.links && given.size() > 1)
+    throw InputError(argument("--links"), fmt::format("there are {} collectives", given.size()), "one collective");
   Library library(context.inputs);
   std::vector<PricedCollective> all;
-  for (const ScenarioArguments& words : all_words) all.push_back({scenario_of(library, arguments, words), {}});
+  for (const auto& [words, problem] : given) all.push_back({scenario_of(library, arguments, words), problem});
   const std::vector<Bytes> sizes = sizes_of(files, arguments);
   std::vector<std::string> read;
-  for (const ScenarioArguments& words : all_words) read.push_back(file_behind(files, "topologies", words.cluster));
+  for (const auto& [words, problem] : given) read.push_back(file_behind(files, "topologies", words.cluster));
   require_separate(files, {picture_at("--plot", arguments.plot)}, read);
   for (PricedCollective& one : all) {
     one.pricing = price_over_seeds(one.scenario, sizes);
@@ -182,7 +192,8 @@ void add_collective(CommandLine& app) {
       "algbw is bytes / time; busbw is the part that a link carries (2(N-1)/N of algbw for an all-reduce).\n"
       "With --operation the size is that of the whole buffer: of a rank after an all-gather, of a rank before a "
       "reduce-scatter, and all that it sends in an all-to-all.\n"
-      "Of several values (also of --protocol) all combinations are timed.\n"
+      "Of several values (also of --protocol) all combinations are timed; collectives and protocols compete on each "
+      "cluster, number of workers and fidelity.\n"
       "Examples:\n  allreplay collective --cluster fat-tree-16 --workers 256 --collective ring --fidelity message "
       "--bytes 1MiB:1GiB:x4\n"
       "  allreplay collective --cluster k80-10gbe --workers 16 --collective ring,double-binary-tree,recursive-doubling "

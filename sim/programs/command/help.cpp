@@ -164,16 +164,21 @@ std::string schedule_help(const ScheduleRow& schedule, std::size_t width) {
                       width);
 }
 
+std::string column_help(const Column* one, std::size_t width) {
+  return one ? wrapped(fmt::format("{}: {}\nA column of results.\n", one->key, one->text()), width, 2) : "";
+}
+
 // Finds a column by its name in any case, without its unit ("bubble"), or by its first word ("exposed").
-std::string column_help(std::span<const Column> known, std::string_view topic, std::size_t width) {
+const Column* column_like(std::string_view topic) {
   std::string name(topic);
   for (char& letter : name) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  const auto first = [&](const auto& matches) { return std::find_if(known.begin(), known.end(), matches); };
-  auto found = first([&](const Column& one) { return one.key == name; });
-  if (found == known.end()) found = first([&](const Column& one) { return one.key == name + "_s"; });
-  if (found == known.end()) found = first([&](const Column& one) { return one.key.starts_with(name + "_"); });
-  if (found == known.end()) return "";
-  return wrapped(fmt::format("{}: {}\nA column of results.\n", found->key, found->text()), width, 2);
+  const auto first = [&](const auto& matches) -> const Column* {
+    const auto found = std::ranges::find_if(all_columns(), matches);
+    return found == all_columns().end() ? nullptr : &*found;
+  };
+  if (const Column* found = first([&](const Column& one) { return one.key == name; })) return found;
+  if (const Column* found = first([&](const Column& one) { return one.key == name + "_s"; })) return found;
+  return first([&](const Column& one) { return one.key.starts_with(name + "_"); });
 }
 
 // Help on a kind of topology or, if the topic is a key, on all kinds that have it.
@@ -190,13 +195,22 @@ std::string topology_help(std::string_view topic, std::size_t width) {
   return text.empty() ? "" : text + "See docs/topologies.md.\n";
 }
 
-// Help on a flag of commands, one section per command that takes it.
+// Help on a flag, once for all commands that describe it in the same words.
 std::string flag_help(const CommandLine& app, std::string_view topic, std::size_t width) {
   const std::string flag = flag_of(option_of(topic));
+  std::vector<std::pair<std::string, std::string>> entries;  // what commands say, and which
+  for (const Command& command : app.commands) {
+    const Option* option = command.find(flag);
+    if (!option) continue;
+    const std::string entry = option_entry(*option, width);
+    const auto same = std::ranges::find(entries, entry, [](const auto& one) { return one.first; });
+    if (same == entries.end())
+      entries.emplace_back(entry, "allreplay " + command.name);
+    else
+      same->second += ", " + command.name;
+  }
   std::string text;
-  for (const Command& command : app.commands)
-    if (const Option* option = command.find(flag))
-      text += fmt::format("allreplay {}:\n{}", command.name, option_entry(*option, width));
+  for (const auto& [entry, commands] : entries) text += wrapped(commands + ":", width) + "\n" + entry;
   return text;
 }
 
@@ -239,9 +253,18 @@ std::string command_help(const Command& command, std::size_t width) {
   return text + (command.footer.empty() ? "" : "\n" + footer_lines(command.footer, width));
 }
 
+namespace {
+
+// The files whose keys are explained.
+std::vector<std::pair<std::string_view, std::string_view>> schemas() {
+  return {{cluster_schema, "cluster"}, {sweep_schema, "sweep"}, {jobs_schema, "jobs"}};
+}
+
+}  // namespace
+
 std::vector<std::string> help_topics() {
   std::vector<std::string> topics = names_of(strategies()), keys;
-  for (const std::string_view schema : {cluster_schema, jobs_schema})
+  for (const auto& [schema, file] : schemas())
     for (KeyDescription& one : keys_of_schema(schema)) keys.push_back(std::move(one.key));
   for (const auto& names : {names_of(algorithms()), names_of(codecs()), names_of(schedules()), names_of(option_rows()),
                             keys, names_of(topology_kinds())})
@@ -250,19 +273,27 @@ std::vector<std::string> help_topics() {
   return topics;
 }
 
-std::string topic_help(std::string_view topic, std::size_t width) {
-  if (const Strategy* strategy = row_named(strategies(), topic)) return strategy_help(*strategy, width);
-  if (const Algorithm* algorithm = row_named(algorithms(), topic)) return collective_help(*algorithm, width);
-  if (const Codec* codec = row_named(codecs(), topic)) return codec_help(*codec, width);
-  if (const OptionRow* option = row_named(option_rows(), option_of(topic))) return option_help(*option, width);
-  if (const ScheduleRow* schedule = row_named(schedules(), topic)) return schedule_help(*schedule, width);
-  const std::string text = key_help(cluster_schema, "cluster", topic, width) + topology_help(topic, width);
-  const auto is_column = [&](const Column& one) { return one.key == topic; };
-  if (!text.empty() && std::ranges::none_of(columns(), is_column)) return text;
-  return text + column_help(columns(), topic, width);
-}
-
 namespace {
+
+// Explains everything of that name; "" if there is nothing.
+std::string topic_help(const CommandLine& app, std::string_view topic, std::size_t width) {
+  std::vector<std::string> parts;
+  if (const Strategy* strategy = row_named(strategies(), topic)) parts.push_back(strategy_help(*strategy, width));
+  if (const Algorithm* algorithm = row_named(algorithms(), topic)) parts.push_back(collective_help(*algorithm, width));
+  if (const Codec* codec = row_named(codecs(), topic)) parts.push_back(codec_help(*codec, width));
+  const OptionRow* option = row_named(option_rows(), option_of(topic));
+  if (option) parts.push_back(option_help(*option, width));
+  if (const ScheduleRow* schedule = row_named(schedules(), topic)) parts.push_back(schedule_help(*schedule, width));
+  for (const auto& [schema, file] : schemas())
+    if (!option || file != "sweep")  // where every option is a key
+      parts.push_back(key_help(schema, file, topic, width));
+  parts.push_back(topology_help(topic, width));
+  parts.push_back(column_help(find_column(topic), width));
+  parts.push_back(flag_help(app, topic, width));
+  if (const Command* command = row_named(app.commands, topic)) parts.push_back(command_help(*command, width));
+  std::erase(parts, "");
+  return fmt::format("{}", fmt::join(parts, "\n"));
+}
 
 struct HelpArguments {
   const CommandLine* app = nullptr;
@@ -273,12 +304,8 @@ void execute(Context& context, const HelpArguments& arguments) {
   const auto& [app, topic] = arguments;
   const std::size_t width = screen().width;
   if (topic.empty()) return context.console.print("{}", program_help(*app, width));
-  std::string text = topic_help(topic, width);
-  if (const Command* command = row_named(app->commands, topic))  // maybe a topic with the command's name
-    return context.console.print("{}{}{}", text, text.empty() ? "" : "\n", command_help(*command, width));
-  if (text.empty()) text = flag_help(*app, topic, width);
-  if (text.empty()) text = key_help(jobs_schema, "jobs", topic, width);
-  if (text.empty()) text = column_help(all_columns(), topic, width);
+  std::string text = topic_help(*app, topic, width);
+  if (text.empty()) text = column_help(column_like(topic), width);
   if (text.empty()) hint_at_non_strategy(topic, argument("help"));
   std::vector<std::string> known = help_topics();
   for (const std::string& name : names_of(app->commands)) known.push_back(name);
@@ -290,13 +317,13 @@ void execute(Context& context, const HelpArguments& arguments) {
 
 void add_help(CommandLine& app) {
   auto [command, arguments] = app.add<HelpArguments>("help",
-                                                     "explain a command, strategy, collective, codec, schedule, "
-                                                     "option, key of a cluster or jobs file, or result column",
+                                                     "explain all that has a name: command, option, strategy, "
+                                                     "collective, codec, schedule, key of a file, result column",
                                                      execute);
   arguments.app = &app;
   command.add_option("topic", arguments.topic, one_of("NAME", help_topics),
                      "its name, such as ddp, ring, topk, bucket_cap or compare (none: all commands)");
-  command.footer = "Examples:\n  allreplay help fsdp2\n  allreplay help bucket_cap";
+  command.footer = "Examples:\n  allreplay help fsdp2\n  allreplay help jitter";
 }
 
 }  // namespace allreplay

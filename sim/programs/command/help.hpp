@@ -20,17 +20,14 @@ struct KeyDescription {
   std::string key, place, about;
 };
 
-extern const std::string_view cluster_schema, jobs_schema;  ///< of docs/schema
+extern const std::string_view cluster_schema, sweep_schema, jobs_schema;  ///< of docs/schema
 std::vector<KeyDescription> keys_of_schema(std::string_view schema);
 
 /// Help on the key of a `file` ("cluster") with this schema; "" if it has none of that name.
 std::string key_help(std::string_view schema, std::string_view file, std::string_view key, std::size_t width);
 
-/// The other topics that `allreplay help` explains by name, such as strategies, options and keys of cluster files.
+/// The topics other than commands that `allreplay help` offers: strategies, options, keys of files, ….
 std::vector<std::string> help_topics();
-
-/// Help on such a topic, or on a result column; "" if it is neither.
-std::string topic_help(std::string_view topic, std::size_t width);
 
 /// Converts bucket_cap to "--bucket-cap", and back.
 std::string flag_of(std::string_view option);

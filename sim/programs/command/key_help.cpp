@@ -36,9 +36,15 @@ class KeyCollector {
     }
   }
 
+  // A key that several places share is explained at the outermost.
   void add(KeyDescription one) {
+    if (one.about.empty()) return;
     const auto is_same = [&](const auto& other) { return other.key == one.key && other.about == one.about; };
-    if (!one.about.empty() && std::none_of(keys.begin(), keys.end(), is_same)) keys.push_back(std::move(one));
+    const auto known = std::ranges::find_if(keys, is_same);
+    if (known == keys.end())
+      keys.push_back(std::move(one));
+    else if (one.place.size() < known->place.size())
+      known->place = one.place;
   }
 
   std::string description_of(const JsonValue& about) const {

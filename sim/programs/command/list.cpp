@@ -251,10 +251,20 @@ constexpr Listing listings[] = {
     {"job-columns", column_lines<job_keys>, column_table<job_keys>},
 };
 
+JsonValue listed_column(const Column& one) {
+  JsonValue json{{"name", one.key}};
+  json.update(json_of(one));
+  return json;
+}
+
 JsonValue json_of(const Listing& listing, const TextRows& rows) {
-  if (listing.name == "columns") return registry_json();
   auto json = JsonValue::array();
-  for (const auto& row : rows) json.push_back({{"name", row[0]}, {"about", row[1]}});
+  if (listing.name == "columns")
+    for (const Column& one : all_columns()) json.push_back(listed_column(one));
+  else if (listing.name == "job-columns")
+    for (const auto& row : rows) json.push_back(listed_column(column_of(row[0])));
+  else
+    for (const auto& row : rows) json.push_back({{"name", row[0]}, {"about", row[1]}});
   return json;
 }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/output/picture/font_match.hpp"
 #include "sim/output/picture/picture_file.hpp"
 #include "sim/output/view/plot_figure.hpp"
 #include "sim/programs/command/command.hpp"
@@ -50,6 +51,9 @@ void execute(Context& context, const PlotArguments& arguments) {
   const Drawing drawing = draw(plot_figure(plot_table(read_results(context.files(), arguments.file)), options));
   for (const std::string& file : arguments.outputs)
     write_picture(context.files(), file, drawing, static_cast<double>(dpi) / 96);
+  if (const std::string& font = options.page.font; font != usual_font)
+    if (const std::string other = substitute_for(font); !other.empty())
+      context.console.note(fmt::format("this machine has no font '{}'; '{}' is used instead", font, other));
 }
 
 std::string kinds_in_help() {

@@ -27,7 +27,7 @@ std::vector<std::uint64_t> parse_seeds(std::string_view text, const SourceLocati
     const std::size_t colon = some.find(':');
     const std::int64_t from = seed_in(some.substr(0, colon)),
                        to = colon == std::string_view::npos ? from : seed_in(some.substr(colon + 1));
-    if (from > to) throw InputError(place, fmt::format("'{}' is reversed", some), "FROM:TO, such as 1:20");
+    if (from > to) throw InputError(place, fmt::format("'{}' is reversed", some), fmt::format("{}:{}", to, from));
     for (std::int64_t seed = from; seed <= to; ++seed) {
       if (!known.insert(seed).second)
         throw InputError(place, fmt::format("seed {} is given twice", seed), "each seed once");

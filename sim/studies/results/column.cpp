@@ -25,6 +25,9 @@ constexpr Column detail(std::string_view key, std::string_view unit, std::string
                         unsigned flags = 0) {
   return {key, "", "", unit, ColumnRole::Detail, higher, about, get, flags};
 }
+constexpr Column deviation(std::string_view key, std::string_view axis, std::string_view about) {
+  return {key, key, axis, "1", ColumnRole::Detail, higher, about, nullptr, 0};
+}
 constexpr Column duration(std::string_view key, std::string_view about, Getter get = nullptr, unsigned flags = 0) {
   return {key, "", "", "s", ColumnRole::Measure, lower, about, get, flags};
 }
@@ -184,8 +187,8 @@ constexpr Column registry[] = {
     measure("over_best_s", "over fastest", "", "s", lower,
             "iteration_s minus that of the fastest row, mean of the differences at the same seeds"),
     measure("over_best_ci95_s", "± 95 %", "", "s", lower, "half of the 95 % confidence interval of over_best_s"),
-    detail("jitter", "1", "relative deviation of the time of every task"),
-    detail("spread", "1", "relative deviation by which workers differ permanently"),
+    deviation("jitter", "jitter (relative deviation)", "relative deviation of the time of every task"),
+    deviation("spread", "spread (relative deviation)", "relative deviation by which workers differ permanently"),
 
     // JSON of `run`, `compare`, `recommend` and `whatif`.
     measure("relative_efficiency", "scaling eff.", "", "1", higher,
@@ -281,7 +284,7 @@ constexpr Column registry[] = {
     detail("messages", "1", "messages that were simulated"),
     detail("algorithm", "", "the algorithm that the library chooses"),
     detail("protocol", "", "the protocol that the library chooses"),
-    detail("fastest", "", "whether its busbw is the largest of its size"),
+    detail("fastest", "", "true if its busbw is the largest at its size, cluster, workers and fidelity"),
 };
 
 }  // namespace

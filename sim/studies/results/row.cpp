@@ -172,18 +172,21 @@ bool is_added_to_rows(std::string_view key) {
          std::ranges::find(keys_of_statistics, key) != std::end(keys_of_statistics);
 }
 
-JsonValue registry_json() {
+JsonValue json_of(const Column& one) {
   static constexpr Word<ColumnRole> roles[] = {
       {ColumnRole::Identity, "identity"}, {ColumnRole::Measure, "measure"}, {ColumnRole::Detail, "detail"}};
+  return {{"key", one.key},
+          {"title", title_of(one)},
+          {"axis", axis_of(one.key)},
+          {"unit", one.unit},
+          {"role", name_of(roles, one.role)},
+          {"lower_is_better", one.role == ColumnRole::Measure ? JsonValue(one.lower_is_better) : JsonValue()},
+          {"about", one.about}};
+}
+
+JsonValue registry_json() {
   auto all = JsonValue::array();
-  for (const Column& one : all_columns())
-    all.push_back({{"key", one.key},
-                   {"title", title_of(one)},
-                   {"axis", axis_of(one.key)},
-                   {"unit", one.unit},
-                   {"role", name_of(roles, one.role)},
-                   {"lower_is_better", one.role == ColumnRole::Measure ? JsonValue(one.lower_is_better) : JsonValue()},
-                   {"about", one.about}});
+  for (const Column& one : all_columns()) all.push_back(json_of(one));
   return all;
 }
 

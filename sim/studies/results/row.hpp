@@ -77,8 +77,9 @@ void append_sigmas(Row& row, const Stragglers& stragglers);
 /// True for a column that one of these adds.
 bool is_added_to_rows(std::string_view key);
 
-JsonValue registry_json();          ///< what the registry has about all columns of all commands: an array of objects
-JsonValue json_of(const Row& row);  ///< an object
+JsonValue json_of(const Column& one);                            ///< what the registry has about it: an object
+JsonValue registry_json();                                       ///< the same of all columns of all commands: an array
+JsonValue json_of(const Row& row);                               ///< an object
 JsonValue json_of(const NamedValues& values);                    ///< an object
 std::string csv_header(std::span<const std::string_view> keys);  ///< one line, without line end
 std::string to_csv(const Row& row);                              ///< one line, without line end

@@ -75,6 +75,18 @@ TEST_CASE("invalid sizes") {
   CHECK_THROWS_AS(parse_sizes("8B:1GiB:x1", here), InputError);
   CHECK_THROWS_AS(parse_sizes("8B:1GiB:xb", here), InputError);
   CHECK_THROWS_AS(parse_sizes("ten", here), InputError);
+  const auto right = [](const char* text) -> std::string {
+    try {
+      parse_sizes(text, here);
+    } catch (const InputError& error) {
+      return error.right();
+    }
+    return "";
+  };
+  CHECK(right("1GiB:1MiB:x4") == "1MiB:1GiB:x4");
+  CHECK(right("1GiB:1MiB") == "1MiB:1GiB:x2");
+  CHECK(right("8B:1GiB:") == "8B:1GiB:x2");
+  CHECK(right("8B:1GiB:x1") == "8B:1GiB:x2");
 }
 
 TEST_CASE("written quantities are read back exactly") {

@@ -391,8 +391,31 @@ TEST_CASE("the model of Megatron-LM's arguments") {
     CHECK(model_in_arguments(files, name)->find("\"dense_layers\": 1") != std::string::npos);
     CHECK(model_in_arguments(files, name)->find("\"ffn\": 24") != std::string::npos);
   }
-  CHECK(error_place([&] { model_in_arguments(files, "second.sh"); }) == "second.sh: moe_layer_freq");
-  CHECK(error_place([&] { model_in_arguments(files, "short.sh"); }) == "short.sh: num_attention_heads");
+  CHECK(error_place([&] { model_in_arguments(files, "second.sh"); }) == "second.sh: line 1: --moe-layer-freq");
+  CHECK(error_place([&] { model_in_arguments(files, "short.sh"); }) == "short.sh: --num-attention-heads");
+}
+
+TEST_CASE("what Megatron-LM's arguments lack is named by its flag") {
+  const std::string sizes = "x --num-layers 2 --hidden-size 8 --num-attention-heads 2 --max-position-embeddings 32 ";
+  const auto error_of = [&](const std::string& arguments) -> std::string {
+    Files files;
+    files.add("a.sh", sizes + arguments);
+    try {
+      model_in_arguments(files, "a.sh");
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(error_of("--vocab-size 16 --swiglu --position-embedding-type rope") == "");
+  CHECK(error_of("--vocab-size 16 --swiglu").find("a.sh: --position-embedding-type: is not given") == 0);
+  CHECK(error_of("--vocab-size 16 --swiglu").find("(--position-embedding-type rope; or") != std::string::npos);
+  CHECK(error_of("--vocab-size 16 --swiglu --position-embedding-type none")
+            .find("a.sh: line 1: --position-embedding-type: 'none' does not") == 0);
+  CHECK(error_of("--vocab-size 16 --use-rotary-position-embeddings").find("a.sh: --swiglu: is not given") == 0);
+  CHECK(error_of("--vocab-size 16 --disable-bias-linear").find("a.sh: line 1: --disable-bias-linear: GPT-2") == 0);
+  CHECK(error_of("--swiglu --position-embedding-type rope").find("(--vocab-size N; or") != std::string::npos);
+  CHECK(error_of("--vocab-size $V").find("a.sh: --vocab-size: is a variable that the script") == 0);
 }
 
 // An alias that repeats itself exponentially often; a map inside itself; brackets without end.

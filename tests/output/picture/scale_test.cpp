@@ -35,7 +35,16 @@ TEST_CASE("logarithmic axes name powers, as many as there is room for") {
   CHECK(Scale({.spacing = Spacing::Log10}, 3, 80, 10).ticks() == Ticks{2, 5, 10, 20, 50, 100});  // two decades
   const Scale scale({.spacing = Spacing::Log2}, 4, 64, 10);
   CHECK(scale.share(16) == Approx(0.5));
-  CHECK(Scale({.spacing = Spacing::Log2}, 8, 8, 10).ticks().size() == 2);
+}
+
+TEST_CASE("a logarithmic axis has at least three ticks where there is room") {
+  CHECK(Scale({.spacing = Spacing::Log10}, 2.1, 4.9, 12).ticks() == Ticks{2, 2.5, 3, 3.5, 4, 4.5, 5});  // 3/12: 0.5
+  CHECK(Scale({.spacing = Spacing::Log2}, 8, 8, 10).ticks() == Ticks{8, 10, 12, 14, 16});
+  CHECK(Scale({.spacing = Spacing::Log2}, 17, 30, 3).ticks() == Ticks{16, 24, 32});
+  CHECK(Scale({.spacing = Spacing::Log2}, 17, 30, 2).ticks() == Ticks{16, 32});
+  // 2.8 decades show two powers of ten, 10 and 100
+  CHECK(Scale({.spacing = Spacing::Log10, .from = 1.5, .to = 900}, 2, 800, 12).ticks() ==
+        Ticks{2, 5, 10, 20, 50, 100, 200, 500});
 }
 
 TEST_CASE("a logarithmic axis between two powers has ticks at equal distances") {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from program import ROOT, Case, answer, needs_program  # noqa: E402
+from program import ROOT, Case, answer, needs_program, output  # noqa: E402
 
 SETTING = ("--profile", "resnet50_v100_b32", "--cluster", "v100-10gbe")
 NUMBERS = ("iteration_s", "exposed_comm_s", "comm_busy_s", "codec_s")
@@ -36,6 +36,11 @@ class CodecFiles(Case):
 
     def run_with(self, codec, *words):
         return answer("run", *SETTING, "--codec", codec, *words)
+
+    def test_the_text_says_why_there_is_no_bound(self):
+        words = ("run", *SETTING, "--strategy", "ddp", "--workers", "8")
+        self.assertRegex(output(*words, "--codec", self.file()), r"\nlower bound +none with own: ")
+        self.assertNotRegex(output(*words), r"lower bound +none")
 
     def test_the_same_formula_gives_the_same_numbers(self):
         for name, formula, collective, feedback in (("fp16", "2 * elements", "all-reduce", False), ("qsgd", "ceil(elements * bits / 8) + 4", "all-gather", False),

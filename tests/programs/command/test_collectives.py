@@ -44,8 +44,9 @@ class Collectives(Case):
             self.assertEqual({key: row[key] for key in ("time_s", "algbw_GBps", "busbw_GBps")}, {key: alone[key] for key in ("time_s", "algbw_GBps", "busbw_GBps")})
             # nccl-tests: an all-reduce's bus bandwidth is algbw * 2(N-1)/N, since a ring's port carries that part of the buffer.
             self.assertAlmostEqual(row["busbw_GBps"], 1024 / row["time_s"] * 1e-9 * 2 * (row["workers"] - 1) / row["workers"], delta=1e-9 * row["busbw_GBps"])
-        for size in {row["bytes"] for row in rows}:
-            here = [row for row in rows if row["bytes"] == size]
+        for problem in {(row["bytes"], row["workers"], row["fidelity"]) for row in rows}:  # only collectives can be chosen between
+            here = [row for row in rows if (row["bytes"], row["workers"], row["fidelity"]) == problem]
+            self.assertEqual(len(here), 2)
             fastest, = [row for row in here if row["fastest"]]
             self.assertEqual(fastest["busbw_GBps"], max(row["busbw_GBps"] for row in here))
         table = list(csv.DictReader(self.output("collective", *CLUSTER, *words, "--csv").splitlines()))
@@ -61,6 +62,18 @@ class Collectives(Case):
         text = self.output("collective", *words)
         self.assertIn("Fastest from 8 B to 8 B: h100x8-8x400gbps (protocol ll).", text)
         self.assertIn("Fastest from 1 GiB to 1 GiB: h100x8-8x400gbps (protocol simple).", text)
+
+    def test_only_what_can_be_chosen_competes(self):
+        """A ring takes 2(N-1) start-ups, a tree 2 log2 N: at 1 MiB the tree wins on either number of workers, at 16 MiB only on the larger one."""
+        words = ("collective", "--cluster", "k80-10gbe", "--bytes", "1MiB,16MiB")
+        text = self.output(*words, "--workers", "16,64", "--collective", "ring,double-binary-tree")
+        self.assertEqual([line for line in text.splitlines() if line.startswith("Fastest")],
+                         ["Fastest (16 workers) from 1 MiB to 1 MiB: double-binary-tree.", "Fastest (16 workers) from 16 MiB to 16 MiB: ring.",
+                          "Fastest (64 workers) from 1 MiB to 16 MiB: double-binary-tree."])
+        for no_choice in ((*words, "--workers", "16,64"), ("collective", *CLUSTER, "--fidelity", "alpha-beta,fluid", "--bytes", "1MiB")):
+            text = self.output(*no_choice)
+            self.assertNotIn("Fastest", text)
+            self.assertNotIn("*", text)
 
     def test_picture(self):
         self.output("collective", "--cluster", "k80-10gbe", "--workers", "16", "--collective", "ring,recursive-doubling", "--plot", "busbw.svg")

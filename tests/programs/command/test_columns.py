@@ -35,11 +35,18 @@ class Columns(Case):
         self.assertEqual(len(self.registry), len(answer("list", "columns")))  # keys are unique
         for key, row in self.registry.items():
             with self.subTest(column=key):
-                self.assertEqual(list(row), ["key", "title", "axis", "unit", "role", "lower_is_better", "about"])
+                self.assertEqual(list(row), ["name", "key", "title", "axis", "unit", "role", "lower_is_better", "about"])
                 self.assertTrue(row["about"] and row["title"] and row["axis"])
                 self.assertEqual(row["role"] == "measure", row["lower_is_better"] is not None)
                 unit = UNITS.get(re.search(f"(_per_s|{'|'.join(UNITS)}|)$", key)[1])
                 self.assertIn(row["unit"], [unit] if unit else ["", "1", "s", "B", "samples/s", "tokens/s", "as measured"])
+
+    def test_lists_of_columns_are_alike(self):
+        """As every list, they have names; and what the registry has."""
+        of_jobs = answer("list", "job-columns")
+        self.assertEqual([row["name"] for row in of_jobs], listed("job-columns"))
+        for row in of_jobs:
+            self.assertEqual(row, self.registry[row["name"]])
 
     def test_json(self):
         for words in (("run", *ONE), ("compare", *SETTING, "--workers", "8"), ("recommend", *SETTING, "--workers", "8"), ("whatif", *ONE),

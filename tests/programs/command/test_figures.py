@@ -68,6 +68,12 @@ class Papers(test_plot.Case):
             self.assertEqual(self.plot("spread.csv", "--kind", "lines", "--panels", "workers", "--font", family, "--out", "x.pdf"), (0, ""))
             self.assertIn(family.replace(" ", "").encode(), (self.folder / "x.pdf").read_bytes())
 
+    def test_a_missing_family_is_named(self):
+        code, said = self.plot(*LINES, "--font", "No Such Family", "--out", "x.svg", "--out", "x.pdf")
+        self.assertEqual(code, 0)
+        used = re.fullmatch(r"note: this machine has no font 'No Such Family'; '([^']+)' is used instead\n", said)[1]
+        self.assertIn(used.replace(" ", "").encode(), (self.folder / "x.pdf").read_bytes())
+
     def test_error_bars(self):
         """On a linear axis, bars are as long as their values: 0.04, 0.06, 0.6 of wfbp are as 2 : 3 : 30; an empty cell has no bar."""
         wfbp = (*LINES, "--where", "strategy=wfbp", "--set", "log=false")

@@ -58,7 +58,7 @@ class Errors(Case):
 
     def test_names(self):
         self.refused(": ", "completion", "tcsh")
-        self.refused("(known: resnet50_107_k80_b16, resnet50_a100_b256_bf16, ", "run", "--profile", "resnet51", *RESNET[2:], "-s", "ddp")
+        self.refused("(similar: resnet50_107_k80_b16, resnet50_a100_b256_bf16, ", "run", "--profile", "resnet51", *RESNET[2:], "-s", "ddp")
         self.refused('("400 Gbit/s")', "run", *RESNET, "-s", "ddp", "--bandwidth", "400gbit/s")
 
     def test_lists_of_strategies(self):
@@ -136,6 +136,17 @@ class Words(Case):
     def test_help_knows_schedules_and_columns(self):
         self.assertIn("mfu: model FLOPs/s of a worker", output("help", "MFU", env=WIDE))
         self.assertIn("exposed_comm_s: ", output("help", "exposed", env=WIDE))
+
+    def test_help_explains_all_of_a_name_once(self):
+        told = output("help", "jitter", env=WIDE)
+        for words in ("A key of a cluster file", "A key of a sweep file", "A column of results", "  --jitter N%"):
+            self.assertEqual(told.count(words), 1, words)
+        told = output("help", "seeds", env=WIDE)
+        self.assertIn("allreplay run, compare, sweep, collective:\n", told)
+        self.assertEqual(told.count("  --seeds "), 1)
+        told = output("help", "workers", env=WIDE)
+        self.assertIn("\nworkers: Numbers of workers", told)  # at the outermost of its places
+        self.assertEqual(output("help", "memory", env=WIDE).count("larger settings do not fit"), 1)  # options are keys of sweeps
 
     def test_what_a_config_leaves_out(self):
         file = self.folder / "config.json"

@@ -131,6 +131,12 @@ class Seeds(unittest.TestCase):
         self.assertAlmostEqual(row["time_s"] / statistics.mean(values), 1, 12)
         self.assertAlmostEqual(row["algbw_GBps"] * 1e9 * row["time_s"] / 2**24, 1, 9)
         self.check(row, values)
+        picture = pathlib.Path(self.folder.name, "busbw.svg")
+        random = [*words[:-3], "--bytes", "1MiB,16MiB", "--routing", "ecmp", "--plot", picture, "--collective", "halving-doubling,ring"]
+        for seeds, intervals in ((("--seeds", "1:5"), 2), ((), 0)):  # a ring's neighbours never share a link
+            output(*random, *seeds)
+            lines = re.findall(r'points="([\d.]+),[\d.]+ \1,[\d.]+" class="error"', picture.read_text(encoding="utf-8"))
+            self.assertEqual(len(lines), intervals)
 
     def test_sweep(self):
         """Rows are settings, with a column for each sigma; the command line's seeds win; --resume knows the seeds."""
@@ -148,7 +154,9 @@ class Seeds(unittest.TestCase):
         other = run("sweep", file, "--out", out, "--resume", "--seeds", "3:4")
         self.assertNotIn("already", other.stderr.splitlines()[-1])
         self.assertEqual({row["seeds"] for row in csv.DictReader(io.StringIO(out.read_text(encoding="utf-8")))}, {"2"})
-        output("plot", out, "--config", file, "--out", pathlib.Path(self.folder.name, "sweep.svg"))
+        picture = pathlib.Path(self.folder.name, "sweep.svg")
+        output("plot", out, "--config", file, "--out", picture)
+        self.assertIn(">jitter (relative deviation)<", picture.read_text(encoding="utf-8"))  # 0.05, which the sweep's file may call 5%
 
     def test_bad_seeds(self):
         words = ["run", *PROFILE, "--cluster", self.cluster, "--strategy", "ddp"]
