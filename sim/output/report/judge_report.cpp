@@ -287,7 +287,7 @@ const View& log_judgement_view() {
                 .columns = {{"sizes from", "{from:exact}"},
                             {"below", "{to:exact}"},
                             {"sizes", "{sizes}"},
-                            {"measured / expected", "{ratio:2}"},
+                            {"ratio", "{ratio:2}"},
                             {"worst", "{worst:2}"},
                             {"slow", "{slow:nonzero}"},
                             {"fast", "{fast:nonzero}"},

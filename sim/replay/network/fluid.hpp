@@ -65,7 +65,7 @@ class FluidNetwork final : public NetworkOfJobs {
  private:
   enum class Step : std::uint8_t { Fresh, StartUp, Transfer, Reduction };
 
-  // What a step of its round needs fills one cache line.
+  // The first members, up to `step`, are all that most steps need: one cache line.
   struct alignas(64) Running {
     std::size_t round = 0;                   // the number of the distinct round
     std::int64_t turn = 0, turns{};          // its repetition; their number

@@ -15,7 +15,6 @@
 #include "sim/inputs/workload/profile_file.hpp"
 #include "sim/plans/collective/network_change.hpp"
 #include "sim/plans/schedule/unknown_name_hints.hpp"
-#include "sim/replay/network/known_networks.hpp"
 #include "sim/replay/training/parallel_setup.hpp"
 #include "sim/studies/experiment/changes.hpp"
 #include "sim/studies/experiment/cluster_words.hpp"
@@ -69,8 +68,6 @@ std::string beside(const Files& files, const std::string& file, const std::strin
   const std::string near = (std::filesystem::path(file).parent_path() / name).string();
   return files.is_file(near) ? near : name;
 }
-
-Library::Library(Inputs inputs) : inputs_(std::move(inputs)), networks_(std::make_shared<KnownNetworks>()) {}
 
 struct Library::ClusterFile {
   Cluster cluster;

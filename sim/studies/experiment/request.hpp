@@ -14,6 +14,7 @@
 #include "sim/base/core/file.hpp"
 #include "sim/base/core/given.hpp"
 #include "sim/inputs/estimate/device.hpp"
+#include "sim/replay/network/known_networks.hpp"
 #include "sim/replay/training/simulate.hpp"
 #include "sim/studies/experiment/changes.hpp"
 
@@ -68,7 +69,7 @@ struct Inputs {
 /// Resolves requests, and reads each file only once. Not thread-safe.
 class Library {
  public:
-  explicit Library(Inputs inputs = {});
+  explicit Library(Inputs inputs = {}) : inputs_(std::move(inputs)) {}
 
   /// If no memory limit is given and the profile has activations, the limit is the memory of the profile's device.
   /// Throws InputError for anything that is wrong with the request or its files.
@@ -131,7 +132,7 @@ class Library {
 
   Inputs inputs_;
   Shelves shelves_;
-  std::shared_ptr<KnownNetworks> networks_;
+  std::shared_ptr<KnownNetworks> networks_ = std::make_shared<KnownNetworks>();
 };
 
 /// Makes the scenario replay this plan instead of a strategy's, and takes over the plan's sharding and pipeline. Throws
