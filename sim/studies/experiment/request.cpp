@@ -15,6 +15,7 @@
 #include "sim/inputs/workload/profile_file.hpp"
 #include "sim/plans/collective/network_change.hpp"
 #include "sim/plans/schedule/unknown_name_hints.hpp"
+#include "sim/replay/network/known_networks.hpp"
 #include "sim/replay/training/parallel_setup.hpp"
 #include "sim/studies/experiment/changes.hpp"
 #include "sim/studies/experiment/cluster_words.hpp"
@@ -69,6 +70,7 @@ std::string beside(const Files& files, const std::string& file, const std::strin
   return files.is_file(near) ? near : name;
 }
 
+Library::Library(Inputs inputs) : inputs_(std::move(inputs)), networks_(std::make_shared<KnownNetworks>()) {}
 struct Library::ClusterFile {
   Cluster cluster;
   Json json;                       // for stragglers, which are read once the number of workers is known
@@ -375,8 +377,7 @@ Scenario Library::resolve_network(const Request& request) {
 
 namespace {
 
-// Takes the device's memory as limit if the profile has activations: they are most of a worker's memory, and without
-// them the limit would be meaningless. The limit has no place, since nobody gave it.
+// Takes the device's memory as the limit if the profile has activations, which are most of a worker's memory.
 void take_memory_of_device(Scenario& scenario) {
   if (scenario.options.memory.limit || !scenario.profile->has_activations() || !scenario.device) return;
   scenario.options.memory.limit = scenario.device->memory;

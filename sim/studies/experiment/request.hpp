@@ -14,7 +14,6 @@
 #include "sim/base/core/file.hpp"
 #include "sim/base/core/given.hpp"
 #include "sim/inputs/estimate/device.hpp"
-#include "sim/replay/network/known_networks.hpp"
 #include "sim/replay/training/simulate.hpp"
 #include "sim/studies/experiment/changes.hpp"
 
@@ -69,7 +68,7 @@ struct Inputs {
 /// Resolves requests, and reads each file only once. Not thread-safe.
 class Library {
  public:
-  explicit Library(Inputs inputs = {}) : inputs_(std::move(inputs)) {}
+  explicit Library(Inputs inputs = {});
 
   /// If no memory limit is given and the profile has activations, the limit is the memory of the profile's device.
   /// Throws InputError for anything that is wrong with the request or its files.
@@ -132,7 +131,7 @@ class Library {
 
   Inputs inputs_;
   Shelves shelves_;
-  std::shared_ptr<KnownNetworks> networks_ = std::make_shared<KnownNetworks>();
+  std::shared_ptr<KnownNetworks> networks_;
 };
 
 /// Makes the scenario replay this plan instead of a strategy's, and takes over the plan's sharding and pipeline. Throws
