@@ -96,7 +96,7 @@ class FluidNetwork final : public NetworkOfJobs {
     std::vector<std::uint32_t> fresh;  // those whose round has not begun
     std::vector<std::uint32_t> ended;  // those without another round
     std::int64_t rounds = 0;
-    double goes_on = 0;                // the instant at which the rounds that ended last are repeated
+    double goes_on = 0;  // the instant at which the rounds that ended last are repeated
     bool speeds_stale = false;
     Meetings::Id meeting = Meetings::none;             // the meeting at the present speeds
     std::vector<std::pair<Meetings::Id, double>> met;  // earlier ones with their durations, since settle_meetings()
