@@ -6,6 +6,7 @@
 
 #include "sim/programs/command/program.hpp"
 #include "sim/studies/experiment/changes.hpp"
+#include "sim/studies/experiment/request.hpp"
 #include "sim/studies/experiment/run.hpp"
 #include "sim/studies/search/search_space.hpp"
 

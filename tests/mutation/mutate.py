@@ -219,7 +219,7 @@ class Build:
         program = self.work / ("allreplay" if self.scripts else "test")
         try:
             made = {}  # by object of the build: the same with the fault
-            for name in (SCRIPTS if self.scripts else TESTS)[Path(file).parts[1]]:
+            for name in (SCRIPTS if self.scripts else TESTS)[Path(file).parts[2]]:
                 limit = 2 + 5 * self.baseline(name)
                 link = self.link("allreplay" if self.scripts else f"test_{name}")
                 if not self.compile_into(made, file, set(link)):
