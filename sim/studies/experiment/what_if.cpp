@@ -134,8 +134,8 @@ class WhatIfSearch {
 
   std::vector<Answered> advice_on(const std::vector<Request>& requests, const std::vector<Scenario>& scenarios) {
     std::vector<Answered> answers(requests.size());
-    const Batch one_at_a_time{
-        1, farm_, watched(how_.watch, requests.size())};  // the trials of one scenario already run in parallel
+    // The trials of one scenario already run in parallel.
+    const Batch one_at_a_time{1, farm_, watched(how_.watch, requests.size())};
     one_at_a_time.run(
         {.count = requests.size(),
          .here = [&](std::size_t i) { answers[i] = advise(scenarios[i], how_); },
