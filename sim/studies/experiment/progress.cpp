@@ -38,6 +38,8 @@ Progress::Progress(std::string what, std::size_t total, double telling)
       start_(std::chrono::steady_clock::now()),
       last_(start_) {}
 
+Progress::~Progress() { clear(); }
+
 void Progress::clear() {
   if (std::exchange(drawn_, false)) std::fputs("\r\033[K", stderr);
 }

@@ -15,7 +15,7 @@ class Progress {
   /// `telling`: the fraction of the work that must be done before the time left is shown; after half a minute it is
   /// shown anyway.
   Progress(std::string what, std::size_t total, double telling = 0.05);
-  ~Progress() { clear(); }
+  ~Progress();  ///< clears the bar
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
