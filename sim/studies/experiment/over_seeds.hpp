@@ -19,7 +19,7 @@ std::vector<std::uint64_t> parse_seeds(std::string_view text, const SourceLocati
 /// True if seeds matter: there is jitter, a spread, or a routing by hash that the fidelity simulates.
 bool is_random(const Scenario& scenario);
 
-/// How often the scenario is replayed: with each of its seeds, if seeds matter.
+/// The number of replays: one for each of the scenario's seeds, if seeds matter.
 std::size_t replays_of(const Scenario& scenario);
 
 /// The scenario with each of its seeds, which jitter, spread and the routing by hash take; as it is if it has none, and
