@@ -1,5 +1,7 @@
 #include "sim/base/farm/batch.hpp"
 
+#include <mutex>
+
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/partitioner.h>
@@ -15,10 +17,24 @@ void run_in_threads(int jobs, std::size_t count, const std::function<void(std::s
 }
 
 void Batch::run(const Questions& questions) const {
-  if (!by_farm()) return run_in_threads(jobs, questions.count, questions.here);
+  std::mutex mutex;
+  const auto count_one = [&] {
+    if (!advance) return;
+    const std::lock_guard lock(mutex);
+    advance();
+  };
+  const auto here = [&](std::size_t i) {
+    questions.here(i);
+    count_one();
+  };
+  const auto take = [&](std::size_t i, const std::string& answer) {
+    questions.take(i, answer);
+    count_one();
+  };
+  if (!by_farm()) return run_in_threads(jobs, questions.count, here);
   std::vector<FarmJob> work;
   for (std::size_t i = 0; i < questions.count; ++i) work.push_back(questions.asked(i));
-  farm->run(work, questions.take);
+  farm->run(work, take);
 }
 
 }  // namespace allreplay

@@ -10,8 +10,9 @@ namespace allreplay {
 
 /// Chooses where the questions are computed. The answers do not depend on it.
 struct Batch {
-  int jobs = 1;          ///< threads of this process; used without a farm, or if the farm has no workers
-  Farm* farm = nullptr;  ///< may be null
+  int jobs = 1;                        ///< threads of this process; used without a farm, or if the farm has no workers
+  Farm* farm = nullptr;                ///< may be null
+  std::function<void()> advance = {};  ///< called after each question, never concurrently; may be empty
 
   bool by_farm() const { return farm && farm->workers() > 0; }
 

@@ -142,8 +142,11 @@ void execute(Context& context, const CollectiveArguments& arguments) {
   std::vector<std::string> read;
   for (const auto& [words, problem] : given) read.push_back(file_behind(files, "topologies", words.cluster));
   require_separate(files, {picture_at("--plot", arguments.plot)}, read);
-  for (PricedCollective& one : all) {
-    one.pricing = price_over_seeds(one.scenario, sizes);
+  std::size_t steps = 0;
+  for (const PricedCollective& one : all) steps += replays_of(one.scenario) * sizes.size();
+  const std::function<void()> advance = context.console.watch("collective")(steps);
+  for (PricedCollective& one : all) one.pricing = price_over_seeds(one.scenario, sizes, advance);
+  for (const PricedCollective& one : all) {
     context.console.warn(one.pricing.warning);
     context.console.note(one.pricing.note);
   }

@@ -122,9 +122,7 @@ void on_farm(Console& console, const std::function<Farm::Answer()>& prepare,
 }
 
 Outcome run_with_progress(const Console& console, const Scenario& scenario) {
-  if (!scenario.stragglers.jitter || console.output_is_captured()) return run(scenario);
-  Progress progress(std::string(scenario.strategy->name), steps_of(scenario));
-  return run(scenario, [&progress] { progress.advance(); });
+  return run(scenario, console.watch(std::string(scenario.strategy->name))(steps_of(scenario)));
 }
 
 void add_engine(Command& command, std::string& engine) {

@@ -225,7 +225,7 @@ class Incomplete : public std::runtime_error {
 void on_farm(Console& console, const std::function<Farm::Answer()>& prepare,
              const std::function<void(Farm& farm)>& lead);
 
-/// Simulates a scenario. Shows progress if jitter makes it replay many iterations, unless the output is captured.
+/// Simulates a scenario, and shows progress.
 Outcome run_with_progress(const Console& console, const Scenario& scenario);
 
 /// Adds --engine to a command whose only engine is MPI.

@@ -222,25 +222,17 @@ std::vector<Outcome> outcomes_of(Console& console, const Candidates& candidates,
   std::vector<Scenario> chosen;
   std::vector<std::size_t> numbers;
   std::size_t steps = 0;
-  std::uint64_t cost = 0;
   for (std::size_t i = 0; i < candidates.scenarios.size(); ++i) try {
       require_possible(candidates.scenarios[i]);
       chosen.push_back(candidates.scenarios[i]);
       numbers.push_back(i);
       steps += steps_of(chosen.back());
-      cost += expected_cost(chosen.back());
     } catch (const InputError& error) {
       leave_out(i, error);
     }
-  SideBySide how{.jobs = parse_jobs(arguments.jobs), .keep_timelines = !arguments.timeline.empty()};
-  constexpr std::uint64_t long_work = 2'000'000;  // some seconds
-  std::optional<Progress> progress;
-  if (cost > long_work && !console.output_is_captured()) {
-    progress.emplace("compare", steps);
-    how.advance = [&] { progress->advance(); };
-  }
-  std::vector<Attempt> attempts = run_side_by_side(chosen, how);
-  progress.reset();
+  std::vector<Attempt> attempts = run_side_by_side(chosen, {.jobs = parse_jobs(arguments.jobs),
+                                                            .keep_timelines = !arguments.timeline.empty(),
+                                                            .advance = console.watch("compare")(steps)});
   std::vector<Outcome> outcomes;
   for (std::size_t i = 0; i < attempts.size(); ++i)
     if (attempts[i].outcome)
@@ -290,7 +282,7 @@ void execute(Context& context, const CompareArguments& arguments) {
     for (const Ranking& race : races(outcomes, rule, group)) {
       std::vector<Outcome*> racers;
       for (const std::size_t one : race.order) racers.push_back(&outcomes[one]);
-      add_doubts(racers, rule);
+      add_doubts(racers, rule, false, context.console.watch("compare: doubt"));
     }
   over_best = differences_from_fastest(comparison);
   if (!arguments.csv) references = scaling_references(outcomes, rule);

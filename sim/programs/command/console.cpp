@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 #include <unistd.h>
 #include <utility>
 
@@ -72,6 +73,13 @@ void Context::write_cluster(const std::string& file, std::string_view text) {
   const bool replaces = !console.output_is_captured() && std::filesystem::is_regular_file(file);
   files().write(file, text);
   if (replaces) console.note(fmt::format("{} was there already and is replaced", file));
+}
+
+Watch Console::watch(const std::string& what) const {
+  return [what, captured = is_captured_](std::size_t steps) -> std::function<void()> {
+    if (captured) return {};
+    return [progress = std::make_shared<Progress>(what, steps)] { progress->advance(); };
+  };
 }
 
 void Console::hand_over(Outcome outcome) {

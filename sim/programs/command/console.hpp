@@ -12,6 +12,7 @@
 #include "sim/base/core/json_value.hpp"
 #include "sim/base/core/screen.hpp"
 #include "sim/output/report/view.hpp"
+#include "sim/studies/experiment/progress.hpp"
 #include "sim/studies/experiment/request.hpp"
 #include "sim/studies/experiment/run.hpp"
 
@@ -55,6 +56,9 @@ class Console {
   /// Prints the note before the next output, or at the end, but not if the command fails before: an error is one line.
   void note_on_success(const std::string& text) { held_.push_back(text); }
   void tell_held_notes();
+
+  /// Shows progress of `what`, unless captured; see Progress.
+  Watch watch(const std::string& what) const;
 
   /// If captured, keeps the outcome, whose plan and timeline are not in the printed output.
   void hand_over(Outcome outcome);

@@ -145,7 +145,8 @@ void add_words(std::vector<std::vector<Advice>>& rankings, const RecommendTask& 
 void recommend_and_print(Context& context, const RecommendArguments& arguments, Farm* farm) {
   const double line = efficiency_line(arguments);
   const Training training = arguments.training.training();
-  const RecommendTask task = task_of(context.inputs, arguments);
+  RecommendTask task = task_of(context.inputs, arguments);
+  task.request.watch = context.console.watch("recommend: strategies");
   require_countable(training, {&task.sizes.front().front(), 1});
   note_left_out(context.console, task.left_out);
   task.options.tell(context.console);

@@ -62,7 +62,8 @@ TuneTask task_of(const Inputs& inputs, const TuneArguments& arguments) {
 
 void tune_and_print(Context& context, const TuneArguments& arguments, Farm* farm) {
   const auto [scenario, request] = task_of(context.inputs, arguments);
-  const Tuning tuning = run_tuning(scenario, request, parse_jobs(arguments.jobs), farm);
+  const Tuning tuning = run_tuning(scenario, request, parse_jobs(arguments.jobs), farm,
+                                   context.console.watch("tune")(static_cast<std::size_t>(request.budget)));
   if (const Outcome& least = tuning.tuned; !fits(least.scenario, least.result))
     nothing_fits(least.scenario, least.result.memory.peak, "the smallest that was tried");
   if (!arguments.out.empty()) context.files().write(arguments.out, tuning_csv(tuning));

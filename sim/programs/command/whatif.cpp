@@ -29,7 +29,8 @@ RecommendRequest request_of(const WhatIfArguments& arguments) {
 }
 
 void ask_and_print(Context& context, const WhatIfArguments& arguments, Farm* farm) {
-  const RecommendRequest how = request_of(arguments);
+  RecommendRequest how = request_of(arguments);
+  how.watch = context.console.watch("whatif");
   require_separate(context.files(), {picture_at("--plot", arguments.plot)}, arguments.scenario.files(context.files()));
   Library library(context.inputs);
   const WhatIf answer = what_if(library, arguments.scenario.request(arguments.strategy), how, farm);
@@ -77,7 +78,8 @@ TargetSearch target_search_of(const Files& files, const WhatIfArguments& argumen
 void search_and_print(Context& context, const WhatIfArguments& arguments) {
   for (const auto& [text, option] : {std::pair(&arguments.plot, "--plot"), {&arguments.engine, "--engine"}})
     if (!text->empty()) throw InputError(argument(option), "cannot be combined with --target", "--json, --jobs");
-  const TargetSearch search = target_search_of(context.files(), arguments);
+  TargetSearch search = target_search_of(context.files(), arguments);
+  search.watch = context.console.watch("whatif");
   Library library(context.inputs);
   const TargetAnswer answer = search_target(library, arguments.scenario.request(arguments.strategy), search);
   context.console.warn(answer.base.result.warning);

@@ -12,7 +12,8 @@ double bus_factor(const Algorithm& algorithm, std::int64_t workers) {
   return gathers_payloads(algorithm) ? n - 1 : operation_row(algorithm.operation).bus_factor(n);
 }
 
-CollectivePricing price_collective(const Scenario& scenario, const std::vector<Bytes>& sizes) {
+CollectivePricing price_collective(const Scenario& scenario, const std::vector<Bytes>& sizes,
+                                   const std::function<void()>& after_each) {
   const CollectiveOp op = scenario.operation.value_or(CollectiveOp::AllReduce);
   const Job job = job_of(scenario);
   const Algorithm& algorithm = *job.choice.algorithm;
@@ -41,6 +42,7 @@ CollectivePricing price_collective(const Scenario& scenario, const std::vector<B
     if (row.time_s > 0) row.algbw_GBps = static_cast<double>(bytes) / row.time_s * 1e-9;
     row.busbw_GBps = row.algbw_GBps * of_algbw;
     pricing.rows.push_back(row);
+    if (after_each) after_each();
   }
   return pricing;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,7 +39,9 @@ struct CollectivePricing {
 /// payloads, where the block is one worker's payload and the factor is N − 1.
 double bus_factor(const Algorithm& algorithm, std::int64_t workers);
 
-/// Prices the scenario's collective on its cluster; profile and strategy are ignored. Throws InputError.
-CollectivePricing price_collective(const Scenario& scenario, const std::vector<Bytes>& sizes);
+/// Prices the scenario's collective on its cluster; profile and strategy are ignored. Calls `after_each` after each
+/// size. Throws InputError.
+CollectivePricing price_collective(const Scenario& scenario, const std::vector<Bytes>& sizes,
+                                   const std::function<void()>& after_each = {});
 
 }  // namespace allreplay

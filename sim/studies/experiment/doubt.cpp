@@ -34,17 +34,26 @@ bool differ_in_kind(Outcome& a, Outcome& b) {
   return std::abs(sent - there) > negligible * std::max(sent, there);
 }
 
-void replay_in_doubt(Outcome& outcome, double share) {
-  if (outcome.result.doubted_s) return;
+void replay_in_doubt(Outcome& outcome, double share, const std::function<void()>& after_each) {
   Scenario scenario = outcome.scenario;
   scenario.parts = false;
   scenario.after_iteration = {};
   const SourceLocation place{"--doubt", ""};
   change_bandwidth(scenario.cluster.network, Level::Outside, {.factor = share}, place);
   std::vector<double> each;
-  for (const Scenario& one : each_seed(scenario))
+  for (const Scenario& one : each_seed(scenario)) {
     each.push_back(simulate(one, plan_behind(outcome)).metrics.iteration_s);
+    if (after_each) after_each();
+  }
   outcome.result.doubted_s = summary_of(each).mean;
+}
+
+void replay_in_doubt(std::vector<Outcome*> some, double share, const Watch& watch) {
+  std::erase_if(some, [](const Outcome* one) { return one->result.doubted_s.has_value(); });
+  std::size_t replays = 0;
+  for (const Outcome* one : some) replays += replays_of(one->scenario);
+  const std::function<void()> advance = watched(watch, replays);
+  for (Outcome* one : some) replay_in_doubt(*one, share, advance);
 }
 
 }  // namespace
@@ -56,7 +65,7 @@ Contender contender_by_iteration(const Outcome& outcome, const WinningRule& rule
   return contender;
 }
 
-void add_doubts(const std::vector<Outcome*>& race, const WinningRule& rule, bool same_samples) {
+void add_doubts(const std::vector<Outcome*>& race, const WinningRule& rule, bool same_samples, const Watch& watch) {
   if (!rule.doubt || race.size() < 2) return;
   const Scenario& scenario = race.front()->scenario;
   if (nodes_of(scenario.cluster.network, scenario.workers) < 2) return;
@@ -67,7 +76,9 @@ void add_doubts(const std::vector<Outcome*>& race, const WinningRule& rule, bool
     return rank(contenders, rule);
   };
   const Ranking before = ranking();
-  for (std::size_t i = 0; before.tied > 1 && i < before.tied; ++i) replay_in_doubt(*race[before.order[i]], *rule.doubt);
+  std::vector<Outcome*> tied;
+  for (std::size_t i = 0; before.tied > 1 && i < before.tied; ++i) tied.push_back(race[before.order[i]]);
+  replay_in_doubt(tied, *rule.doubt, watch);
   const Ranking now = ranking();
   if (now.tied == 0) return;
   Outcome& winner = *race[now.order.front()];
@@ -75,7 +86,7 @@ void add_doubts(const std::vector<Outcome*>& race, const WinningRule& rule, bool
     return contender_of(*race[one], rule).fits && differ_in_kind(winner, *race[one]);
   });
   if (other == now.order.end()) return;
-  for (Outcome* one : {&winner, race[*other]}) replay_in_doubt(*one, *rule.doubt);
+  replay_in_doubt({&winner, race[*other]}, *rule.doubt, watch);
 }
 
 }  // namespace allreplay

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "sim/studies/experiment/progress.hpp"
 #include "sim/studies/results/outcome.hpp"
 
 namespace allreplay {
@@ -12,8 +13,9 @@ namespace allreplay {
 /// of another kind at the fraction `rule.doubt` of that bandwidth, and sets their Result::doubted_s, which rank() uses.
 /// Results are of another kind if they shard among other numbers of workers or send other amounts of bytes. Does
 /// nothing without rule.doubt, or if the workers fill one node. `same_samples`: iterations have equally many samples,
-/// so their times are compared. REQUIRES: results of one race.
-void add_doubts(const std::vector<Outcome*>& race, const WinningRule& rule, bool same_samples = false);
+/// so their times are compared. `watch`: counts replays. REQUIRES: results of one race.
+void add_doubts(const std::vector<Outcome*>& race, const WinningRule& rule, bool same_samples = false,
+                const Watch& watch = {});
 
 /// contender_of() for results whose iterations have equally many samples.
 Contender contender_by_iteration(const Outcome& outcome, const WinningRule& rule);

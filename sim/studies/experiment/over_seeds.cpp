@@ -81,13 +81,14 @@ bool is_random(const Scenario& scenario) {
          hashes_routes(scenario);
 }
 
+std::size_t replays_of(const Scenario& scenario) {
+  return scenario.seeds.empty() || !is_random(scenario) ? 1 : scenario.seeds.size();
+}
+
 std::vector<Scenario> each_seed(const Scenario& scenario) {
   if (scenario.seeds.empty()) return {scenario};
   std::vector<Scenario> all;
-  for (const std::uint64_t seed : scenario.seeds) {
-    all.push_back(with_seed(scenario, seed));
-    if (!is_random(scenario)) break;
-  }
+  for (std::size_t i = 0; i < replays_of(scenario); ++i) all.push_back(with_seed(scenario, scenario.seeds[i]));
   return all;
 }
 
@@ -111,9 +112,10 @@ Result MeanOverSeeds::take(std::size_t seeds) && {
   return *std::move(all_);
 }
 
-CollectivePricing price_over_seeds(const Scenario& scenario, const std::vector<Bytes>& sizes) {
+CollectivePricing price_over_seeds(const Scenario& scenario, const std::vector<Bytes>& sizes,
+                                   const std::function<void()>& after_each) {
   std::vector<CollectivePricing> each;
-  for (const Scenario& one : each_seed(scenario)) each.push_back(price_collective(one, sizes));
+  for (const Scenario& one : each_seed(scenario)) each.push_back(price_collective(one, sizes, after_each));
   CollectivePricing all = each.front();
   for (std::size_t i = 0; i < all.rows.size() && !scenario.seeds.empty(); ++i) {
     CollectiveRow& row = all.rows[i];

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,9 @@ std::vector<std::uint64_t> parse_seeds(std::string_view text, const SourceLocati
 
 /// True if seeds matter: there is jitter, a spread, or a routing by hash that the fidelity simulates.
 bool is_random(const Scenario& scenario);
+
+/// The number of replays: one for each of the scenario's seeds, if seeds matter.
+std::size_t replays_of(const Scenario& scenario);
 
 /// The scenario with each of its seeds, which jitter, spread and the routing by hash take; as it is if it has none, and
 /// once if nothing is random.
@@ -34,8 +38,9 @@ class MeanOverSeeds {
   std::vector<double> iterations_;
 };
 
-/// price_collective() with each of the scenario's seeds.
-CollectivePricing price_over_seeds(const Scenario& scenario, const std::vector<Bytes>& sizes);
+/// price_collective() with each of the scenario's seeds. Calls `after_each` replays_of() times per size.
+CollectivePricing price_over_seeds(const Scenario& scenario, const std::vector<Bytes>& sizes,
+                                   const std::function<void()>& after_each = {});
 
 /// Statistics of the differences between two results at the same seeds; nothing unless both have the same number of
 /// seeds, at least two.

@@ -1,7 +1,9 @@
 #include "sim/studies/experiment/progress.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <unistd.h>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -19,7 +21,9 @@ std::string rough_duration(double seconds) {
 
 // Returns ", 40 s left", or "" if too little is done: the first rows often differ from the others.
 std::string time_left(double seconds_spent, std::size_t done, std::size_t total, double telling) {
-  if (static_cast<double>(done) < telling * static_cast<double>(total)) return "";
+  constexpr double long_s = 30;  // then a rough estimate is better than none
+  if (done == 0 || (static_cast<double>(done) < telling * static_cast<double>(total) && seconds_spent < long_s))
+    return "";
   const double rest = done < total ? static_cast<double>(total - done) : 0;
   return fmt::format(", {} left", rough_duration(seconds_spent / static_cast<double>(done) * rest));
 }
@@ -34,23 +38,27 @@ Progress::Progress(std::string what, std::size_t total, double telling)
       start_(std::chrono::steady_clock::now()),
       last_(start_) {}
 
-Progress::~Progress() {
-  if (terminal_) std::fputs("\r\033[K", stderr);
+Progress::~Progress() { clear(); }
+
+void Progress::clear() {
+  if (std::exchange(drawn_, false)) std::fputs("\r\033[K", stderr);
 }
 
-void Progress::draw(const std::string& left) const {
+void Progress::draw(const std::string& left) {
   constexpr std::size_t width = 30;
-  const std::size_t filled = total_ == 0 ? width : width * done_ / total_;
+  const std::size_t filled = total_ == 0 ? width : width * std::min(done_, total_) / total_;
   fmt::print(stderr, "\r\033[K{} [{}{}] {}/{}{}", what_, std::string(filled, '#'), std::string(width - filled, '.'),
              done_, total_, left);
   std::fflush(stderr);
+  drawn_ = true;
 }
 
 void Progress::reach(std::size_t done) {
   done_ = done;
+  if (terminal_ && done_ >= total_) return clear();
   const auto now = std::chrono::steady_clock::now();
-  const auto pause = terminal_ ? std::chrono::milliseconds(50) : std::chrono::milliseconds(30'000);
-  if (now - last_ < pause && !(terminal_ && done_ >= total_)) return;
+  const auto pause = std::chrono::milliseconds(!terminal_ ? 30'000 : drawn_ ? 50 : 1000);
+  if (now - last_ < pause) return;
   last_ = now;
   const double spent = std::chrono::duration<double>(now - start_).count();
   const std::string left = time_left(spent, done_, total_, telling_);

@@ -236,7 +236,8 @@ std::vector<std::vector<Advice>> recommend(const std::vector<std::vector<Scenari
   }
   const auto scenario = [&](std::size_t job) -> const Scenario& { return sizes[all[job].first][all[job].second]; };
   const auto answer = [&](std::size_t job) -> Answered& { return answers[all[job].first][all[job].second]; };
-  const Batch one_at_a_time{1, farm};  // the trials of one scenario already run in parallel
+  // The trials of one scenario already run in parallel.
+  const Batch one_at_a_time{1, farm, watched(request.watch, all.size())};
   one_at_a_time.run({.count = all.size(),
                      .here = [&](std::size_t job) { answer(job) = advise(scenario(job), request); },
                      .asked =

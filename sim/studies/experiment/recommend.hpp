@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/base/farm/farm.hpp"
+#include "sim/studies/experiment/progress.hpp"
 #include "sim/studies/experiment/reasons.hpp"
 #include "sim/studies/experiment/scaling.hpp"
 #include "sim/studies/search/tune.hpp"
@@ -35,6 +36,7 @@ struct RecommendRequest {
   std::uint64_t seed = 1;
   int jobs = 2;
   WinningRule rule;
+  Watch watch = {};  ///< counts strategies; in what_if() also changes
 };
 
 /// A strategy that cannot run the scenario, and why.

@@ -13,16 +13,22 @@
 
 namespace allreplay {
 
-Outcome run(Scenario scenario, std::function<void()> after_iteration) {
+Outcome run(Scenario scenario, const std::function<void()>& after_step) {
   const auto start = std::chrono::steady_clock::now();
   Outcome outcome{std::move(scenario), {}, 0};
-  outcome.scenario.after_iteration = std::move(after_iteration);
+  const bool counts_iterations = outcome.scenario.stragglers.jitter.has_value();
+  const auto replay = [&](const Scenario& one) {
+    Result result = simulate(one);
+    if (after_step && !counts_iterations) after_step();
+    return result;
+  };
+  if (counts_iterations) outcome.scenario.after_iteration = after_step;
   try {
     if (outcome.scenario.seeds.empty()) {
-      outcome.result = simulate(outcome.scenario);
+      outcome.result = replay(outcome.scenario);
     } else {
       MeanOverSeeds mean;
-      for (const Scenario& one : each_seed(outcome.scenario)) mean.add(simulate(one));
+      for (const Scenario& one : each_seed(outcome.scenario)) mean.add(replay(one));
       outcome.result = std::move(mean).take(outcome.scenario.seeds.size());
     }
   } catch (const Stuck& error) {
@@ -40,12 +46,17 @@ Outcome run(Scenario scenario, std::function<void()> after_iteration) {
   return outcome;
 }
 
-Outcome run_alongside(const Scenario& scenario, std::function<void()> after_iteration) try {
-  return run(scenario, after_iteration);
+std::size_t steps_of(const Scenario& scenario) {
+  const auto iterations = static_cast<std::size_t>(scenario.options.iterations);
+  return replays_of(scenario) * (scenario.stragglers.jitter ? iterations : 1);
+}
+
+Outcome run_alongside(const Scenario& scenario, const std::function<void()>& after_step) try {
+  return run(scenario, after_step);
 } catch (const NothingFits&) {
   Scenario unlimited = scenario;
   unlimited.options.memory.limit.reset();
-  Outcome outcome = run(std::move(unlimited), std::move(after_iteration));
+  Outcome outcome = run(std::move(unlimited), after_step);
   outcome.scenario = scenario;
   return outcome;
 }

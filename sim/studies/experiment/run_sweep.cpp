@@ -1,3 +1,4 @@
+#include <mutex>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -17,8 +18,10 @@ namespace {
 // Called with the rows of the question with this index among the missing ones.
 using Keep = std::function<void(std::size_t missing, const std::vector<SimulatedRow>& rows)>;
 
-// Simulates the missing questions in this process, `jobs` at a time, and keeps their rows in order.
-void run_here(const SweepQuestions& sweep, const std::vector<std::size_t>& missing, int jobs, const Keep& keep) {
+// Simulates the missing questions in this process, `jobs` at a time, and keeps their rows in order. Many threads call
+// `advance`.
+void run_here(const SweepQuestions& sweep, const std::vector<std::size_t>& missing,
+              const std::vector<std::size_t>& steps, int jobs, const Keep& keep, const std::function<void()>& advance) {
   namespace tbb = oneapi::tbb;
   const auto threads = static_cast<std::size_t>(jobs);
   const tbb::global_control most(tbb::global_control::max_allowed_parallelism, threads);
@@ -36,7 +39,9 @@ void run_here(const SweepQuestions& sweep, const std::vector<std::size_t>& missi
     return taken++;
   };
   const auto simulate = [&](std::size_t number) {
-    slot(number).rows = std::exchange(slot(number).answer, {})();
+    StepsLeft left(steps[missing[number]], advance);
+    slot(number).rows = std::exchange(slot(number).answer, {})([&] { left.advance(); });
+    left.finish();
     return number;
   };
   const auto keep_rows = [&](std::size_t number) { keep(number, slot(number).rows); };
@@ -54,7 +59,7 @@ struct RowJob {
 
 // Lets the farm's other processes simulate the missing questions, and keeps rows as they arrive.
 void run_there(const SweepQuestions& sweep, const std::vector<std::size_t>& missing, const SweepRows& rows, Farm& farm,
-               const Keep& keep) {
+               const Keep& keep, const std::function<void()>& advance) {
   std::vector<FarmJob> jobs;
   for (const std::size_t question : missing)
     jobs.push_back({row_work(question, rows.all.inputs[rows.first[question]]), rows.costs[question]});
@@ -63,6 +68,7 @@ void run_there(const SweepQuestions& sweep, const std::vector<std::size_t>& miss
     std::vector<SimulatedRow> answered(unpacker.take<std::size_t>());
     for (SimulatedRow& row : answered) row = unpack_swept(unpacker, sweep.columns);
     keep(job, answered);
+    StepsLeft(rows.steps[missing[job]], advance).finish();
   });
 }
 
@@ -90,7 +96,7 @@ Farm::Answer answer_rows(SweepQuestions sweep) {
           fmt::format("{}: row {} has other inputs there, or the program differs (use the same files and the same "
                       "program on all hosts)",
                       host_name(), question + 1));
-    const std::vector<SimulatedRow> rows = answer();
+    const std::vector<SimulatedRow> rows = answer({});
     Packer packer;
     packer.add(rows.size());
     for (const SimulatedRow& row : rows) pack(packer, row);
@@ -130,19 +136,25 @@ Swept run_rows(const SweepQuestions& sweep, SweepRows rows, const SweepRun& how)
     places.push_back({first, simulated});
     simulated += in_file - first;
   }
-  Progress progress("sweep", how.progress ? missing.size() : 0);
+  std::size_t steps = 0;
+  for (const std::size_t question : missing) steps += rows.steps[question];
+  Progress progress("sweep", steps);
+  std::mutex mutex;
+  const auto advance = [&] {
+    const std::lock_guard lock(mutex);
+    if (how.progress) progress.advance();
+  };
   const auto keep = [&](std::size_t i, const std::vector<SimulatedRow>& answered) {
     for (std::size_t row = 0; row < answered.size(); ++row) {
       if (file && !file->keeps(places[i].in_file + row))
         file->write(places[i].in_file + row, to_csv(answered[row].row));
       if (how.each) how.each(places[i].among_simulated + row, answered[row]);
     }
-    if (how.progress) progress.advance();
   };
   if (how.has_workers())
-    run_there(sweep, missing, rows, *how.farm, keep);
+    run_there(sweep, missing, rows, *how.farm, keep, advance);
   else
-    run_here(sweep, missing, how.jobs, keep);
+    run_here(sweep, missing, rows.steps, how.jobs, keep, advance);
   if (file) file->finish();
   return {simulated, my_rows.size()};
 }

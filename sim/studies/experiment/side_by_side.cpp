@@ -1,25 +1,25 @@
 #include "sim/studies/experiment/side_by_side.hpp"
 
-#include <algorithm>
 #include <mutex>
 #include <utility>
 
 #include "sim/base/farm/batch.hpp"
+#include "sim/studies/experiment/progress.hpp"
 
 namespace allreplay {
 
 std::vector<Attempt> run_side_by_side(const std::vector<Scenario>& scenarios, const SideBySide& how) {
   std::vector<Attempt> attempts(scenarios.size());
   std::mutex mutex;
-  const auto advance = [&] {
+  const std::function<void()> advance = [&] {
     if (!how.advance) return;
     const std::lock_guard lock(mutex);
     how.advance();
   };
   const auto attempt = [&](std::size_t i) {
-    const bool jitter = scenarios[i].stragglers.jitter.has_value();
+    StepsLeft steps(steps_of(scenarios[i]), advance);
     try {
-      Outcome outcome = run_alongside(scenarios[i], jitter ? std::function<void()>(advance) : nullptr);
+      Outcome outcome = run_alongside(scenarios[i], [&] { steps.advance(); });
       if (!how.keep_timelines) {
         outcome.result.episodes = {};
         outcome.result.unrolled = {};
@@ -28,15 +28,10 @@ std::vector<Attempt> run_side_by_side(const std::vector<Scenario>& scenarios, co
     } catch (const InputError& error) {
       attempts[i].wrong = error;
     }
-    if (!jitter) advance();
+    steps.finish();
   };
   run_in_threads(how.jobs, scenarios.size(), attempt);
   return attempts;
-}
-
-std::size_t steps_of(const Scenario& scenario) {
-  const std::size_t seeds = std::max<std::size_t>(1, scenario.seeds.size());
-  return scenario.stragglers.jitter ? static_cast<std::size_t>(scenario.options.iterations) * seeds : 1;
 }
 
 RequestChange option_change(const std::string& name, const std::string& value) {

@@ -29,9 +29,6 @@ struct SideBySide {
 /// Returns the attempts in the order of the scenarios.
 std::vector<Attempt> run_side_by_side(const std::vector<Scenario>& scenarios, const SideBySide& how);
 
-/// The number of steps for progress: iterations with jitter, else one.
-std::size_t steps_of(const Scenario& scenario);
-
 using RequestChange = std::function<void(Request&)>;
 
 /// Sets an option.

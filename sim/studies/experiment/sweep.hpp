@@ -63,7 +63,7 @@ struct SweepRows;
 /// A sweep as numbered questions, and the functions that answer them. A question yields the rows of one simulation: one
 /// row for a request, several for jobs that share a cluster.
 struct SweepQuestions {
-  using Answer = std::function<std::vector<SimulatedRow>()>;
+  using Answer = std::function<std::vector<SimulatedRow>(const std::function<void()>& after_step)>;
 
   SweepQuestions() = default;
   SweepQuestions(const Sweep& sweep);  // NOLINT: implicit conversion

@@ -109,6 +109,7 @@ struct SweepRows {
   FileRows all;
   std::vector<std::size_t> first;    ///< by question: its first row
   std::vector<std::uint64_t> costs;  ///< by question: expected_cost()
+  std::vector<std::size_t> steps;    ///< by question: how often its answer calls `after_step`, at most
 
   /// Adds the next row of the last question. `inputs`: the digest of the question's inputs.
   void add(std::string identity, std::uint64_t inputs);

@@ -21,8 +21,13 @@ std::uint64_t expected_cost(const Scenario& scenario) {
   std::uint64_t cost = 10 + tensors;
   if (fidelity == Fidelity::Fluid) cost = 10 + 3 * tensors + 10 * workers;
   if (fidelity == Fidelity::Message) cost = 10 + 3 * tensors + workers * workers / 10;
-  if (scenario.stragglers.jitter) cost *= static_cast<std::uint64_t>(scenario.options.iterations);
-  cost *= std::max<std::uint64_t>(1, scenario.seeds.size());
+  const auto& [slow, jitter, spread] = scenario.stragglers;
+  const auto layers = static_cast<std::uint64_t>(scenario.profile->layers.size());
+  if (jitter) cost = (cost + workers * layers / 10) * static_cast<std::uint64_t>(scenario.options.iterations);
+  const bool draws_spread =
+      spread && (spread->seed || !scenario.seeds.empty()) && !scenario.options.parallel.pipeline();
+  if (draws_spread) cost += 5 * workers / 2;
+  cost *= replays_of(scenario);
   if (scenario.strategy->name == "best") cost *= 400;  // a search that replays plans
   if (scenario.strategy->name == "us-byte") cost *= 5;
   return cost;
@@ -85,6 +90,7 @@ SweepRows check_requests(const Sweep& sweep, std::span<const std::string_view> k
     names.add(request, scenario);
     rows.first.push_back(rows.size());
     rows.costs.push_back(expected_cost(scenario));
+    rows.steps.push_back(steps_of(scenario));
     rows.add(joined(identity(scenario)), library.digest_of(request));
   }
   return rows;
@@ -100,8 +106,9 @@ SweepQuestions::SweepQuestions(const Sweep& sweep) : files(sweep.inputs.files) {
   const auto library = std::make_shared<Library>(sweep.inputs);
   check = [=, keys = columns] { return check_requests(*asked, keys, *library); };
   ask = [=](std::size_t question) -> Answer {
-    return [scenario = library->resolve(asked->requests[question]), varies_sigma = asked->varies_sigma] {
-      const Outcome outcome = run_alongside(scenario);
+    return [scenario = library->resolve(asked->requests[question]),
+            varies_sigma = asked->varies_sigma](const std::function<void()>& after_step) {
+      const Outcome outcome = run_alongside(scenario, after_step);
       SimulatedRow row{row_of(outcome), outcome.result.warning};
       if (varies_sigma) append_sigmas(row.row, scenario.stragglers);
       return std::vector<SimulatedRow>{std::move(row)};

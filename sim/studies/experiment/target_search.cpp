@@ -120,7 +120,10 @@ class TargetFinder {
     std::vector<TargetStep> steps(requests.size());
     std::vector<Attempt> attempts =
         attempt_requests(library_, requests, [&](const std::vector<Scenario>& scenarios, const auto&) {
-          return run_side_by_side(scenarios, {.jobs = search_.jobs, .keep_timelines = false, .advance = {}});
+          std::size_t replays = 0;
+          for (const Scenario& one : scenarios) replays += steps_of(one);
+          return run_side_by_side(
+              scenarios, {.jobs = search_.jobs, .keep_timelines = false, .advance = watched(search_.watch, replays)});
         });
     for (std::size_t i = 0; i < attempts.size(); ++i) {
       TargetStep& step = steps[i];

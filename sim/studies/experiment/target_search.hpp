@@ -8,6 +8,7 @@
 
 #include "sim/base/core/json.hpp"
 #include "sim/replay/training/simulate.hpp"
+#include "sim/studies/experiment/progress.hpp"
 #include "sim/studies/experiment/target.hpp"
 #include "sim/studies/experiment/training_cost.hpp"
 
@@ -43,6 +44,7 @@ struct TargetSearch {
   SourceLocation place;              ///< of these
   std::optional<FabricPrices> prices;
   int jobs = 2;
+  Watch watch = {};  ///< counts replays
 };
 
 /// A value of the axis, or a fabric, that was tried.

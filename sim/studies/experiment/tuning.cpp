@@ -127,7 +127,8 @@ Farm::Answer answer_trials(Scenario scenario, std::vector<Range> ranges) {
   };
 }
 
-TuningTrace try_settings(const Scenario& scenario, const TuneRequest& request, int jobs, Farm* farm) {
+TuningTrace try_settings(const Scenario& scenario, const TuneRequest& request, int jobs, Farm* farm,
+                         const std::function<void()>& after_trial) {
   TuningTrace tuning;
   tuning.ranges = request.ranges;
   tuning.given = run(scenario);
@@ -136,7 +137,7 @@ TuningTrace try_settings(const Scenario& scenario, const TuneRequest& request, i
   for (const Range& range : request.ranges) tuning.given_values.push_back(given_value(with_given, range));
   TrialCache cache(scenario, request.ranges);
   cache.store_given(tuning.given.result);
-  const Batch batch{jobs, farm};
+  const Batch batch{jobs, farm, after_trial};
   const auto measure = [&](const std::vector<std::vector<std::string>>& settings) {
     std::vector<TrialResult> found(settings.size());
     batch.run(
@@ -162,8 +163,9 @@ TuningTrace try_settings(const Scenario& scenario, const TuneRequest& request, i
   return tuning;
 }
 
-Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs, Farm* farm) {
-  Tuning tuning{try_settings(scenario, request, jobs, farm), {}};
+Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs, Farm* farm,
+                  const std::function<void()>& after_trial) {
+  Tuning tuning{try_settings(scenario, request, jobs, farm, after_trial), {}};
   tuning.tuned =
       tuning.as_given ? tuning.given : run(with_options(scenario, tuning.ranges, tuning.trials[tuning.best].values));
   return tuning;

@@ -1,6 +1,7 @@
 // Tunes a scenario's options, running trials in parallel.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -35,10 +36,12 @@ Scenario as_printed(Scenario scenario);
 NamedValues changed_options(const Scenario& from, const Scenario& to);
 
 /// Runs `jobs` trials in parallel, or as many as the farm has workers (answer_trials()), which does not change results.
-TuningTrace try_settings(const Scenario& scenario, const TuneRequest& request, int jobs, Farm* farm = nullptr);
+TuningTrace try_settings(const Scenario& scenario, const TuneRequest& request, int jobs, Farm* farm = nullptr,
+                         const std::function<void()>& after_trial = {});
 
 /// try_settings(), and the outcome of the best trial.
-Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs, Farm* farm = nullptr);
+Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs, Farm* farm = nullptr,
+                  const std::function<void()>& after_trial = {});
 
 /// The work of a farm's other processes for try_settings().
 Farm::Answer answer_trials(Scenario scenario, std::vector<Range> ranges);

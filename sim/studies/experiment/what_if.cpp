@@ -134,7 +134,8 @@ class WhatIfSearch {
 
   std::vector<Answered> advice_on(const std::vector<Request>& requests, const std::vector<Scenario>& scenarios) {
     std::vector<Answered> answers(requests.size());
-    const Batch one_at_a_time{1, farm_};  // the trials of one scenario already run in parallel
+    // The trials of one scenario already run in parallel.
+    const Batch one_at_a_time{1, farm_, watched(how_.watch, requests.size())};
     one_at_a_time.run(
         {.count = requests.size(),
          .here = [&](std::size_t i) { answers[i] = advise(scenarios[i], how_); },
@@ -161,7 +162,7 @@ class WhatIfSearch {
     for (const Combination& one : combinations) requests.push_back(with(one));
     const auto run_them = [&](const std::vector<Scenario>& scenarios, const std::vector<std::size_t>& which) {
       std::vector<Attempt> attempts(scenarios.size());
-      const Batch batch{how_.jobs, farm_};
+      const Batch batch{how_.jobs, farm_, watched(how_.watch, scenarios.size())};
       batch.run({.count = scenarios.size(),
                  .here = [&](std::size_t i) { attempts[i] = attempt(scenarios[i]); },
                  .asked = [&](std::size_t i) { return job_of(FarmWork::Run, requests[which[i]], scenarios[i]); },

@@ -158,6 +158,7 @@ class JobsQuestions {
                  digest_of(question));
         cost += expected_cost(scenarios[job]) * static_cast<std::uint64_t>(iterations_of(file, file.jobs[job]));
       }
+      rows.steps.push_back(1);
       rows.costs.push_back(cost * static_cast<std::uint64_t>(runs_of(file, search_of(question).search)));
     }
     return rows;
@@ -166,7 +167,7 @@ class JobsQuestions {
   SweepQuestions::Answer ask(std::size_t question) {
     const JobsFile file = file_of(question);
     return [file, scenarios = resolve(file), &placements = placements_of(question), &search = search_of(question),
-            &inputs = sweep_.inputs] {
+            &inputs = sweep_.inputs](const std::function<void()>&) {
       const auto began = std::chrono::steady_clock::now();
       Library library(inputs);
       JobsRunner runner(library, inputs.files, file);

@@ -5,6 +5,7 @@
 #include "tests/catch.hpp"
 #include "tests/replay/training/scenario.hpp"
 
+#include "sim/studies/experiment/side_by_side.hpp"
 #include "sim/studies/results/row.hpp"
 
 using namespace allreplay;
@@ -27,4 +28,43 @@ TEST_CASE("a search's row shows the options of the plans that it started from") 
   // Over units it starts from plans of units: what it says of blocks is not asked.
   for (const std::string_view name : find_strategy("best", {}).options)
     CHECK(!names("best", "3").contains(std::string(name)));
+}
+
+TEST_CASE("progress counts the replays of all seeds, and with jitter their iterations") {
+  Profile profile;
+  profile.layers = {{"l", to_time(1e-3), to_time(2e-3)}};
+  profile.tensors = {{"t", 1000, 4000, 0}};
+  const auto steps = [&](bool jitter, bool spread, std::vector<std::uint64_t> seeds) {
+    Scenario scenario = scenario_of(profile, "ddp", 4, 1e-6, 1e-9);
+    if (jitter) scenario.stragglers.jitter = Jitter{JitterKind::LogNormal, 0.1, 3};
+    if (spread) scenario.stragglers.spread = Spread{JitterKind::Normal, 0.05, {}};
+    scenario.options.iterations = 7;
+    scenario.seeds = std::move(seeds);
+    std::size_t told = 0, told_alongside = 0;
+    run(scenario, [&] { ++told; });
+    run_side_by_side({scenario, scenario}, {.jobs = 2, .advance = [&] { ++told_alongside; }});
+    CHECK(told == steps_of(scenario));
+    CHECK(told_alongside == 2 * told);
+    return told;
+  };
+  CHECK(steps(false, false, {}) == 1);
+  CHECK(steps(false, true, {}) == 1);
+  CHECK(steps(true, false, {}) == 7);
+  CHECK(steps(false, false, {1, 2, 3}) == 1);  // nothing is random: one replay answers for all
+  CHECK(steps(false, true, {1, 2, 3}) == 3);
+  CHECK(steps(true, true, {1, 2, 3}) == 21);
+}
+
+TEST_CASE("a scenario that fails counts all its steps") {
+  Profile profile;
+  profile.layers = {{"l", to_time(1e-3), to_time(2e-3)}};
+  profile.tensors = {{"t", 1000, 4000, 0}};
+  Scenario scenario = scenario_of(profile, "ddp", 4, 1e-6, 1e-9);
+  scenario.stragglers.spread = Spread{JitterKind::Normal, 0.05, {}};
+  scenario.seeds = {1, 2, 3};
+  scenario.collective = "no such";
+  std::size_t told = 0;
+  const auto attempts = run_side_by_side({scenario}, {.jobs = 1, .advance = [&] { ++told; }});
+  CHECK(attempts.front().wrong);
+  CHECK(told == 3);
 }

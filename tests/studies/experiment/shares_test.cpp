@@ -241,3 +241,21 @@ TEST_CASE("a row in message costs as much as in fluid among a hundred workers, b
   CHECK(cost("fluid", 10'000) / cost("fluid", 1000) == Approx(10).epsilon(0.01));
   CHECK(cost("message", 10) < cost("fluid", 10));
 }
+
+TEST_CASE("seeds cost as much as their replays, whose spread or jitter draws numbers for each worker") {
+  const auto cost = [](bool jitter, bool spread, std::int64_t workers, std::size_t seeds) {
+    Profile profile;
+    profile.layers = {{"l", Time(1000), Time(1000)}};
+    profile.tensors = {{"t", 1000, 4000, 0}};
+    Scenario scenario = scenario_of(profile, "wfbp", workers, 1e-6, 1e-9);
+    if (jitter) scenario.stragglers.jitter = Jitter{JitterKind::Normal, 0.05, 1};
+    if (spread) scenario.stragglers.spread = Spread{JitterKind::Normal, 0.05, {}};
+    for (std::size_t seed = 1; seed <= seeds; ++seed) scenario.seeds.push_back(seed);
+    return static_cast<double>(expected_cost(scenario));
+  };
+  CHECK(cost(false, false, 1 << 20, 20) == cost(false, false, 1, 0));  // nothing is random: one replay
+  CHECK(cost(false, true, 1 << 20, 0) == cost(false, true, 1, 0));     // without seeds, spread is the expected one
+  CHECK(cost(false, true, 1 << 20, 20) == 20 * cost(false, true, 1 << 20, 1));
+  CHECK(cost(false, true, 1 << 20, 20) == Approx(50e6).epsilon(0.2));  // 2.5 s each
+  CHECK(cost(true, false, 100'000, 0) / cost(true, false, 10'000, 0) == Approx(10).epsilon(0.02));
+}
