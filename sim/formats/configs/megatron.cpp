@@ -32,11 +32,17 @@ void read_megatron_stages(ConfigReader& read, std::int64_t pp, std::int64_t chun
                      output = entries.flag("account_for_loss_in_pipeline_split") ? 1 : 0;
   const auto first = entries.count("decoder_first_pipeline_num_layers", 0),
              last = entries.count("decoder_last_pipeline_num_layers", 0);
-  const SourceLocation place = read.place_of("pipeline_model_parallel_size");
+  const SourceLocation place = read.place_of("pipeline_model_parallel_size"),
+                       place_of_layers = read.place_of("num_layers_per_virtual_pipeline_stage");
   if (pp == 1) return;
   read.later(place, [=](const ConfigFacts& facts, LaterSettings& settings) {
     const std::int64_t blocks = std::ssize(facts.blocks);
     std::int64_t each = chunks;
+    const std::int64_t of_rank = (blocks + input + output) / pp;
+    if (layers_of_chunk && blocks > 0 && !first && !last && of_rank % *layers_of_chunk != 0)
+      throw InputError(place_of_layers,
+                       fmt::format("{} layers a rank are no multiple of {}", of_rank, *layers_of_chunk),
+                       "arguments that Megatron-LM accepts");
     if (layers_of_chunk && blocks > 0)
       each = std::max<std::int64_t>(1, blocks / product({pp, *layers_of_chunk}, place));
     if (each > 1) {
@@ -166,8 +172,8 @@ void read_megatron_recomputation(ConfigReader& read) {
   if (rule == "full" && (method == "block" || layers > 1))
     read.approximate(fmt::format("recompute_method {} of {} layers", method, layers), "every layer");
   if (rule == "full") read.set("--recompute", "full", "recompute_granularity");
-  // Selective recomputes the core of attention, which fused attention does in any case.
-  entries.flag("recompute_activations");
+  if (entries.flag("recompute_activations") || rule == "selective")
+    read.approximate("selective recomputation", "fused attention, which recomputes the same in any case");
 }
 
 void read_megatron_workers(ConfigReader& read) {

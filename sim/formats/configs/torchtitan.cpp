@@ -34,6 +34,7 @@ void read_titan_types(ConfigReader& read, bool is_sharded) {
 bool read_titan_simple_fsdp(ConfigReader& read) {
   Entries& entries = read.entries;
   read.set("--strategy", "simple-fsdp", "module");
+  entries.flag("compile.enable");  // always: its plan is the compiler's
   const auto shard = entries.count("parallelism.data_parallel_shard_degree", -1);
   entries.find("parallelism.data_parallel_replicate_degree");
   if (shard && *shard > 0) read.set("--shard-group", *shard, "parallelism.data_parallel_shard_degree");
@@ -48,6 +49,7 @@ bool read_titan_simple_fsdp(ConfigReader& read) {
 // Returns true if parameters are sharded.
 bool read_titan_data_parallel(ConfigReader& read, std::int64_t pp, std::int64_t tp, std::int64_t cp) {
   if (read.entries.text("module").starts_with("graph_trainer")) return read_titan_simple_fsdp(read);
+  read.not_simulated({"compile.enable"});
   const std::int64_t replicate = read.entries.count("parallelism.data_parallel_replicate_degree").value_or(1),
                      shard = read.entries.count("parallelism.data_parallel_shard_degree", -1).value_or(-1);
   const SourceLocation place = read.place_of("parallelism.data_parallel_shard_degree");
@@ -179,7 +181,6 @@ void read_torchtitan(ConfigReader& read) {
   read_titan_pipeline(read, pp);
   read_titan_recomputation(read);
   read.optimizer("optimizer.name");
-  entries.flag("compile.enable");  // on or off, computing takes what the device's figures say
   for (const Entry* entry : entries.all_of("model.converters"))
     if (!entry->value.empty()) read.note(entry->key + (" " + entry->value));
   if (const std::string type = entries.text("training.dtype"); !type.empty() && type != "float32")

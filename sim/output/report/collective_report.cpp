@@ -177,6 +177,11 @@ JsonValue collectives_json(const std::vector<PricedCollective>& all) {
     return json;
   }
   json["several"] = true;
+  const auto is_nccl = [](const PricedCollective& one) {
+    return collective_of(one.scenario).algorithm->name == "nccl";
+  };
+  if (std::ranges::any_of(all, is_nccl) && !std::ranges::all_of(all, is_nccl))
+    json["notes"].push_back({{"note", "only nccl corrected"}});
   for (const std::vector<std::size_t>& rivals : rivals_of(all)) append_leaders(json["leaders"], all, rivals);
   const bool is_contest = !json["leaders"].empty();
   const auto is_left_out = [&](const NamedCell& one) {

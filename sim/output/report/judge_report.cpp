@@ -178,7 +178,7 @@ const View& judgement_view() {
                  {"verdict", "{verdict}: {ratio:2} times the expected time"}}},
       ViewText{"The band is the error of 9 in 10 predictions ({error/p90:percent}; median {error/median:percent}) of "
                "the nearest measurements, {error/data} ({error/points} points, {error/page})."},
-      ViewText{"None of these has {error/differs}.", "error/differs"},
+      ViewText{"None of these was of this kind: {error/differs}.", "error/differs"},
       ViewTable{.rows = "causes",
                 .columns = {{"each alone gives", "{cause}"},
                             {"iteration", "{time_s}"},

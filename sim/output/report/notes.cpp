@@ -44,6 +44,8 @@ constexpr NoteSentence sentences[] = {
     {"no random routes",
      "note: nothing is random here: all seeds give one number (for routes by a hash, in fluid or "
      "message: --routing ecmp)"},
+    {"only nccl corrected",
+     "note: nccl's times have the corrections of measurements; those of other algorithms are ideal"},
     {"nothing random", "note: nothing is random here: all seeds give one number (for random times: --jitter 5%)"},
     {"searched in alpha-beta", "note: best is searched in alpha-beta: in message other plans may be faster"},
     {"time between ops",

@@ -69,8 +69,11 @@ void add_references(JsonValue& document, JsonValue& rows, const std::vector<Scal
 }
 
 const View& reference_view() {
-  static const View view{
-      {ViewText{"scaling eff.: per GPU, relative to {relative_to}[, the fewest on which {reference_strategy} fits]"}}};
+  static const View view{{
+      ViewText{"scaling eff.: per GPU, relative to {reference_strategy} on {relative_to}, the fewest that it fits on",
+               "reference_strategy"},
+      ViewText{"scaling eff.: per GPU, relative to {relative_to}", "relative_to !reference_strategy"},
+  }};
   return view;
 }
 

@@ -255,7 +255,7 @@ const View& target_view() {
                "kind=least"},
       ViewText{"{target} with {vary} {answer} or less. To replay it: `allreplay run {chosen/flags:words}`.",
                "kind=most"},
-      ViewText{"{target} from {vary} {first} to {last}.", "kind=all"},
+      ViewText{"All that were tried, {vary} {first} to {last}, meet {target}.", "kind=all"},
       ViewText{"Nothing that was tried from {vary} {first} to {last} reaches {target}.", "kind=none"},
       ViewText{"It does not fit into memory.", "chosen !chosen/fits"},
       ViewText{"Not monotone: these values were scanned, and others may differ.", "vary !is_monotone"},

@@ -281,7 +281,8 @@ constexpr ChangeRow rows[] = {
      recompute, "RULE", [] { return std::vector<std::string>{"full"}; }},
     {"stragglers", "scale their slowness (xN), none, or WORKER:FACTOR,...", Changed::Stragglers, stragglers,
      "xN|none|WORKER:FACTOR"},
-    {"jitter", "relative deviation of every task's time, at random; 0: none", Changed::Stragglers, jitter, "N%"},
+    {"jitter", "relative deviation of every task's time, at random, each its own, so that steps vary less; 0: none",
+     Changed::Stragglers, jitter, "N%"},
     {"spread", "relative deviation by which workers differ permanently; 0: not at all", Changed::Stragglers, spread,
      "N%"},
 };

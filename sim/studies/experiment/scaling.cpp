@@ -52,7 +52,9 @@ double efficiency_there(const Outcome& fewer, const Outcome& winner) {
 std::int64_t replica_workers_of(const Scenario& scenario) { return scenario.workers / degrees_of(scenario).dp; }
 
 ScalingReference fewest_workers_reference(const Outcome& winner) {
-  ScalingReference reference{.strategy = std::string(winner.scenario.strategy->name),
+  const std::int64_t group = winner.scenario.options.strategy.sharding.shard_group;
+  const std::string_view name = winner.scenario.strategy->name;
+  ScalingReference reference{.strategy = group > 1 ? fmt::format("{} in groups of {}", name, group) : std::string(name),
                              .replica_workers = replica_workers_of(winner.scenario)};
   if (!winner.scenario.options.memory.limit || !fits(winner.scenario, winner.result)) return reference;
   // A given plan of a pipeline is for a fixed number of workers.

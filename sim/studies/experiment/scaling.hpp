@@ -13,7 +13,7 @@ namespace allreplay {
 struct ScalingReference {
   std::int64_t workers = 1;                  ///< the fewest that fit: one, else a node, else twice as many each time
   double efficiency = 1;                     ///< on these workers, relative to one worker
-  std::string strategy;                      ///< the strategy of the winner
+  std::string strategy;                      ///< of the winner, with its shard groups: "fsdp2 in groups of 8"
   std::int64_t micro_batches = 1;            ///< of the winner, per replica and iteration
   double gpu_seconds = 0;                    ///< of the reference, per micro-batch and replica
   std::vector<std::int64_t> undivided = {};  ///< smaller numbers that do not divide the samples of an iteration
