@@ -455,6 +455,12 @@ class BadInput(Case):
             self.write("slow.json", json.dumps(changed(CODEC, "/encode/per_element", time)))
             self.refused([*run, "--codec", "slow.json"], place="--codec", says=": ")
 
+    def test_notes_before_an_error(self):
+        """They are held back until the command succeeds."""
+        self.refused(["codec", "--codec", "fp16", "--elements", "10", "--option", "bits=4", "--correlation", "2"], place="--correlation")
+        self.write("llama.json", json.dumps({"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 64}))
+        self.refused(["estimate", "--model", "llama.json", "--device", "h100", "--batch", "1", "--seq", "0"], place="--seq")
+
     def test_command_line(self):
         run = ["run", "--profile", "trace.json", "--cluster", "cluster.json", "--json"]
         compare = ["compare", "--profile", "trace.json", "--cluster", "cluster.json", "--json"]
