@@ -347,6 +347,13 @@ class BadInput(Case):
             with self.subTest(length=length):
                 self.write("out.csv", text[:length])
                 self.assertEqual(sweep("--resume"), rows)
+        head, rest = text.split(b"\n", 1)
+        quoted = b",".join(b'"' + column + b'"' for column in head.split(b","))
+        for edited in (text.replace(b"\n", b"\r\n"), b"\xef\xbb\xbf" + text, quoted + b"\n" + rest):  # as spreadsheets save it
+            with self.subTest(edited=edited[:40]):
+                self.write("out.csv", edited)
+                self.assertEqual(sweep("--resume"), rows)
+                self.assertEqual((self.folder / "out.csv").read_bytes().split(b"\n")[0], head)
 
     def test_what_was_there_stays(self):
         """A command that is refused leaves the files of the last one as they were."""
@@ -365,12 +372,13 @@ class BadInput(Case):
         run = ["run", "--profile", "trace.json", "--cluster", "cluster.json", "--strategy", "wfbp"]
         for name in ("full.json", "full.svg", "full.png"):
             (self.folder / name).symlink_to("/dev/full")
+        compare = ["compare", "--profile", "trace.json", "--cluster", "cluster.json", "--strategies", "wfbp,fsdp2", "--zero", "1"]  # notes that fsdp2 takes no --zero
         for *arguments, out in (*([*run, "--timeline", f"full.{ending}"] for ending in ("json", "svg", "png")),
-                                ["sweep", "sweep.json", "--out", "/dev/full"]):
+                                [*compare, "--timeline", "full.svg"], ["sweep", "sweep.json", "--out", "/dev/full"]):
             with self.subTest(" ".join([*arguments, out])):
                 done = self.run_program(*arguments, out, text=False)
                 self.assertNotEqual(done.returncode, 0)
-                self.assertIn(f"{out}: cannot be written: No space left on device".encode(), done.stderr)
+                self.assertTrue(done.stderr.startswith(f"{out}: cannot be written: No space left on device".encode()), done.stderr)
         for arguments in ([*run, "--json"], ["list", "strategies"], ["sweep", "sweep.json"]):
             with self.subTest(" ".join(arguments) + " > /dev/full"), open("/dev/full", "wb") as full:
                 done = self.run_program(*arguments, text=False, capture_output=False, stdout=full, stderr=subprocess.PIPE)
@@ -446,6 +454,12 @@ class BadInput(Case):
         for time in ("1e5 s", "1e308 s"):
             self.write("slow.json", json.dumps(changed(CODEC, "/encode/per_element", time)))
             self.refused([*run, "--codec", "slow.json"], place="--codec", says=": ")
+
+    def test_notes_before_an_error(self):
+        """They are held back until the command succeeds."""
+        self.refused(["codec", "--codec", "fp16", "--elements", "10", "--option", "bits=4", "--correlation", "2"], place="--correlation")
+        self.write("llama.json", json.dumps({"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 64}))
+        self.refused(["estimate", "--model", "llama.json", "--device", "h100", "--batch", "1", "--seq", "0"], place="--seq")
 
     def test_command_line(self):
         run = ["run", "--profile", "trace.json", "--cluster", "cluster.json", "--json"]

@@ -209,6 +209,14 @@ class Hostile(unittest.TestCase):
             line = self.refused("collective", "--cluster", "c.json", "--collective", "x.json", "--operation", "broadcast", "--bytes", "1MiB")
             self.assertIn(f"x.json: /rounds/{at}: ", line)
 
+    def test_algorithms_that_send_more_than_memory_holds(self):
+        """Eight messages of a million chunks (9 words each) are 2^26 words and more: too much in flight."""
+        step = '<step s="{}" type="s" srcbuf="i" srcoff="0" dstbuf="i" dstoff="0" cnt="1000000" depid="-1" deps="-1"/>\n'
+        gpus = "".join(f'<gpu id="{gpu}" i_chunks="1000000" o_chunks="0" s_chunks="0">\n<tb id="0" send="{1 - gpu}" recv="-1" chan="0">\n'
+                       + "".join(map(step.format, range(8))) + "</tb>\n</gpu>\n" for gpu in (0, 1))
+        self.write("x.xml", f'<algo name="m" nchunksperloop="1000000" ngpus="2" coll="allreduce" inplace="1">\n{gpus}</algo>\n')
+        self.refused("collective", "--cluster", "c.json", "--workers", "2", "--collective", "x.xml", "--bytes", "1MiB", says="x.xml: line 11: 8000000 chunks in flight")
+
     def test_a_string_of_gigabytes(self):
         """A trace of kilobytes, compressed: its one long string is not kept."""
         event = b'{"ph": "X", "cat": "cpu_op", "name": "'
@@ -299,6 +307,23 @@ class Hostile(unittest.TestCase):
         self.write("o.csv", "\n".join([*lines, ""]))
         for limits in ("1e-320:1e-310", "0:1e308"):
             self.refused(*plot, "--ylim", limits, says="--ylim: ")
+
+    def test_changed_cells_of_results(self):
+        self.assertEqual(self.run_program("sweep", "s.json", "--out", "o.csv").returncode, 0)
+        lines = (self.folder / "o.csv").read_text(encoding="utf-8").splitlines()
+        columns = lines[0].split(",")
+
+        def change(column, value):
+            rows = [[value if name == column else field for name, field in zip(columns, line.split(","))] for line in lines[1:]]
+            self.write("x.csv", "\n".join([lines[0], *map(",".join, rows), ""]))
+
+        change("lower_bound_s", "-0")
+        self.assertEqual(self.run_program("report", "x.csv", "--config", "s.json", "--out", "r.html").returncode, 0)
+        for column in ("strategy", "cluster", "fidelity"):
+            for value in ("\u200fR", "\u202eR", '"a\nb"', "a\tb"):
+                change(column, value)
+                self.refused("report", "x.csv", "--out", "h.html", says=f"x.csv: line 2: {column}: ")
+                self.refused("plot", "x.csv", "--out", "h.svg", says=f"x.csv: line 2: {column}: ")
 
     def test_speeds_that_no_gpu_has(self):
         for number in ("1e-300", "1e300 s", "1e9"):

@@ -113,7 +113,7 @@ double parse_number(std::string_view text, const SourceLocation& place) {
   if (error != std::errc() || rest != trimmed.data() + trimmed.size() || !std::isfinite(number))
     throw InputError(place, fmt::format("'{}' is not a finite number", text),
                      trimmed.ends_with('%') ? "80 % is 0.8" : "a number such as 0.5");
-  return number;
+  return number + 0.0;  // -0 is 0: dividing by it gives no -infinity
 }
 
 std::int64_t parse_integer(std::string_view text, std::int64_t least, std::int64_t most, const SourceLocation& place) {

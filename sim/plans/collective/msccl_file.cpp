@@ -35,8 +35,7 @@ struct InFlight {
 class MscclMachine {
  public:
   explicit MscclMachine(const MscclProgram& program) : program_(program), words_((program.ranks + 63) / 64) {
-    constexpr std::int64_t most_words = std::int64_t{1} << 27;  // 1 GiB
-    const std::int64_t most = most_words / program.ranks / (static_cast<std::int64_t>(words_) + 8);
+    const std::int64_t most = most_words / program.ranks / words_of_chunk();
     if (program.cells > most)
       throw InputError(program.place,
                        fmt::format("{} chunks on {} GPUs are too much to check", program.cells, program.ranks),
@@ -77,6 +76,10 @@ class MscclMachine {
   }
 
  private:
+  static constexpr std::int64_t most_words = std::int64_t{1} << 26;  // 512 MiB of cells, and as much in flight
+
+  std::int64_t words_of_chunk() const { return static_cast<std::int64_t>(words_) + 8; }
+
   struct BlockState {
     std::vector<std::size_t> rounds_before;  // of the steps done: the round in which a send may follow
     std::uint16_t stream = 0;
@@ -158,6 +161,7 @@ class MscclMachine {
   std::vector<Content> receive(const MscclStep& step, const BlockState& state, std::deque<InFlight>& arrived) {
     InFlight first = std::move(arrived.front());
     arrived.pop_front();
+    in_flight_ -= std::ssize(first.contents);
     FileSend& message = messages_[static_cast<std::size_t>(first.message)];
     if (message.send.count != step.count)
       throw InputError(step.place,
@@ -197,6 +201,10 @@ class MscclMachine {
                           .stream = states_[rank][number].stream},
                          step.place});
     round_of_.push_back(round);
+    in_flight_ += step.count;
+    if (in_flight_ > most_words / words_of_chunk())
+      throw InputError(step.place, fmt::format("{} chunks in flight are too much to check", in_flight_),
+                       fmt::format("at most {}, sent and not yet received", most_words / words_of_chunk()));
     for (Content& one : contents) one.message = message;
     connections_[{rank, to, block.channel}].push_back({message, std::move(contents)});
   }
@@ -255,6 +263,7 @@ class MscclMachine {
   std::vector<std::size_t> round_of_;  // of each message
   std::uint32_t streams_ = 1;
   double work_ = 0;
+  std::int64_t in_flight_ = 0;  // chunks
 };
 
 }  // namespace

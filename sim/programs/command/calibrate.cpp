@@ -201,7 +201,7 @@ void execute_one(Context& context, const CalibrateArguments& arguments, const Ca
   if (!arguments.cluster_out.empty()) {
     const bool misses = calibration.line_misses() && calibration.algorithm->operation == CollectiveOp::AllReduce;
     if (misses && !arguments.table)
-      context.console.warn(
+      context.console.warn_on_success(
           fmt::format("the line misses the measured times by {:.1f} % in the median: the table is written instead, "
                       "which holds only for {} with {} workers",
                       calibration.overall.line_median * 100, calibration.algorithm->name, calibration.workers()));

@@ -36,7 +36,7 @@ CodecRequest request_of(Console& console, const CodecArguments& arguments) {
   for (const OptionText& option : words.request("").options) {
     options.set(option.name, option.value, option.place);
     if (option.name != find_codec(arguments.codec, {}).options[0])
-      console.warn(fmt::format("{} has no effect: {} does not use it", option.name, arguments.codec));
+      console.warn_on_success(fmt::format("{} has no effect: {} does not use it", option.name, arguments.codec));
   }
   request.options = {options.codec.density, options.codec.bits, parse_seed(arguments.seed)};
 

@@ -147,8 +147,8 @@ void execute(Context& context, const CollectiveArguments& arguments) {
   const std::function<void()> advance = context.console.watch("collective")(steps);
   for (PricedCollective& one : all) one.pricing = price_over_seeds(one.scenario, sizes, advance);
   for (const PricedCollective& one : all) {
-    context.console.warn(one.pricing.warning);
-    context.console.note(one.pricing.note);
+    context.console.warn_on_success(one.pricing.warning);
+    if (!one.pricing.note.empty()) context.console.note_on_success(one.pricing.note);
   }
   if (all.size() == 1 && !arguments.csv)
     execute_one(context, arguments, all.front());

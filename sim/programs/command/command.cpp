@@ -78,8 +78,8 @@ std::string left_out(const std::string& name, const std::string& why, bool sever
 
 void note_left_out(Console& console, const std::vector<std::string>& strategies) {
   if (strategies.empty()) return;
-  console.print_stderr(fmt::format("note: left out, since the options given are not for {}: {}",
-                                   strategies.size() == 1 ? "it" : "them", listed(strategies, 4)));
+  console.note_on_success(fmt::format("left out, since the options given are not for {}: {}",
+                                      strategies.size() == 1 ? "it" : "them", listed(strategies, 4)));
 }
 
 void OptionsOfSome::drop_others(Library& library, Request& request, Scenario& scenario) {
@@ -103,8 +103,8 @@ void OptionsOfSome::require_taken() const {
 
 void OptionsOfSome::tell(Console& console) const {
   for (const auto& [option, without] : without_)
-    console.note(fmt::format("{} does not apply to {}, which {} without it", flag_of(option),
-                             listed(without, without.size()), without.size() == 1 ? "runs" : "run"));
+    console.note_on_success(fmt::format("{} does not apply to {}, which {} without it", flag_of(option),
+                                        listed(without, without.size()), without.size() == 1 ? "runs" : "run"));
 }
 
 void on_farm(Console& console, const std::function<Farm::Answer()>& prepare,

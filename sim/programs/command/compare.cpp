@@ -208,7 +208,7 @@ void warn_of(Console& console, const TextsOnce& reasons, const Candidates& candi
   }
   const ScenarioLabels labels(names);
   for (const auto& [why, places] : reasons.all)
-    console.warn(left_out(listed(labels_of(labels, places), 4), why, places.size() > 1));
+    console.warn_on_success(left_out(listed(labels_of(labels, places), 4), why, places.size() > 1));
 }
 
 // Checks all candidates, then simulates them. A failure becomes a warning; throws InputError if all fail.
@@ -276,7 +276,7 @@ void execute(Context& context, const CompareArguments& arguments) {
   note_left_out(context.console, candidates.left_out);
   candidates.options.tell(context.console);
   for (const auto& [workers, why] : candidates.impossible)
-    context.console.warn(left_out(fmt::format("{} workers", workers), why.what(), true));
+    context.console.warn_on_success(left_out(fmt::format("{} workers", workers), why.what(), true));
   outcomes = outcomes_of(context.console, candidates, arguments);
   for (const OutcomeGroup& group : groups_of(outcomes, rule, by_offer))
     for (const Ranking& race : races(outcomes, rule, group)) {

@@ -59,7 +59,7 @@ void Console::print_stderr(std::string_view line) {
 }
 
 void Console::tell_held_notes() {
-  for (const std::string& text : std::exchange(held_, {})) note(text);
+  for (const std::string& lines : std::exchange(held_, {})) warn(lines);
 }
 
 void Console::warn(const std::string& lines) {

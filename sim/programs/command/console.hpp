@@ -53,8 +53,10 @@ class Console {
   /// Prints "note: …" in the same way; nothing if `text` is empty.
   void note(const std::string& text) { warn(text.empty() ? text : "note: " + text); }
 
-  /// Prints the note before the next output, or at the end, but not if the command fails before: an error is one line.
-  void note_on_success(const std::string& text) { held_.push_back(text); }
+  /// Like warn() and note(), but before the next output, or at the end, and not if the command fails before: an error is
+  /// one line.
+  void warn_on_success(const std::string& lines) { held_.push_back(lines); }
+  void note_on_success(const std::string& text) { held_.push_back("note: " + text); }
   void tell_held_notes();
 
   /// Shows progress of `what`, unless captured; see Progress.

@@ -70,8 +70,8 @@ std::string median_profile(Context& context, const Diagnosis& known, const std::
     text = profile_json(imported.profile, imported.notes);
   }
   const std::string_view which = files.size() % 2 == 1 ? "median" : "median (the faster of the middle two)";
-  context.console.print_stderr(fmt::format("note: the profile is that of the {} rank, {}", which, file));
-  for (const std::string& note : notes) context.console.print_stderr("note: " + note);
+  context.console.note_on_success(fmt::format("the profile is that of the {} rank, {}", which, file));
+  for (const std::string& note : notes) context.console.note_on_success(note);
   return text;
 }
 
@@ -115,10 +115,9 @@ void execute(Context& context, const DiagnoseArguments& arguments) {
                        fmt::format("the collectives do not tell alpha and beta: {}", error.wrong()),
                        "collectives of several sizes; or leave it out: the rest does not need them");
     }
-    for (const std::string& warning : fitted->collectives.warnings) context.console.warn(warning);
   }
   for (const auto& notes : {known.job.notes, steps.missed(known.job.steps)})
-    for (const std::string& note : notes) context.console.print_stderr("note: " + note);
+    for (const std::string& note : notes) context.console.note_on_success(note);
   if (!arguments.profile_out.empty()) profile = median_profile(context, known, files);
   ExpectedTimes expected;
   if (!arguments.cluster.empty()) {
@@ -141,6 +140,8 @@ void execute(Context& context, const DiagnoseArguments& arguments) {
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, workers_picture(known));
   for (const auto& [file, text] : outputs)
     if (!file.empty()) context.files().write(file, *text);
+  if (fitted)
+    for (const std::string& warning : fitted->collectives.warnings) context.console.warn(warning);
   if (prints_page) return context.console.print_text(page);
   const JsonValue json = diagnosis_json(known, fitted ? &*fitted : nullptr, expected);
   context.console.show(diagnosis_view(), json, arguments.json);

@@ -224,8 +224,8 @@ Computation computation_of(Context& context, const EstimateArguments& arguments)
   auto t = std::get<Transformer>(named);
   take_head(t, arguments);
   if (!t.left_out.empty())
-    context.console.print_stderr(
-        fmt::format("note: keys missing in {} have the defaults of its class: {}", file, fmt::join(t.left_out, ", ")));
+    context.console.note_on_success(
+        fmt::format("keys missing in {} have the defaults of its class: {}", file, fmt::join(t.left_out, ", ")));
   return build(t, tokens(t.tokens()), argument("--seq"), split);
 }
 

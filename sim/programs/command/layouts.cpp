@@ -182,8 +182,8 @@ void recommend_layouts(Context& context, const RecommendArguments& arguments,
   const LayoutTrial& first = advice.ranking.front();
   if (!fits(first.outcome.scenario, first.outcome.result)) refuse_unfit(library, search, advice);
   if (!samples)
-    context.console.print_stderr(fmt::format(
-        "note: {} samples per iteration, one per worker (--global-batch sets another number)", search.workers));
+    context.console.note_on_success(
+        fmt::format("{} samples per iteration, one per worker (--global-batch sets another number)", search.workers));
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, memory_picture(advice, search));
   if (arguments.json)
     for (const std::string& one : advice.skipped) context.console.note("skipped " + one);

@@ -53,8 +53,8 @@ void execute(Context& context, const RunArguments& arguments) {
   if (!arguments.timeline.empty()) {
     constexpr std::size_t many = 50'000;  // about ten megabytes
     if (const std::size_t bars = outcome.result.episodes.back().timeline.spans.size(); bars > many)
-      context.console.note(fmt::format("{} draws {} tasks, which makes a large file (for fewer: --micro-batches)",
-                                       arguments.timeline, bars));
+      context.console.note_on_success(fmt::format(
+          "{} draws {} tasks, which makes a large file (for fewer: --micro-batches)", arguments.timeline, bars));
     write_timeline(context.files(), arguments.timeline, outcome, usage ? &*usage : nullptr);
   }
   if (!arguments.plot.empty())

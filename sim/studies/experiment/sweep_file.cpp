@@ -269,18 +269,20 @@ SweepFile::SweepFile(Files files, const std::string& file, FileRows rows, Existi
 
   const std::string records = path_ + ".rows";
   const std::vector<std::string_view> lines = whole_lines(text);
+  // An editor may have changed its line ends or quotes: then all is written again.
+  const bool has_header = !lines.empty() && lines[0] == rows_of_file_.header;
   std::size_t length =
       rows_of_file_.header.size() + 1;  // bytes of the header and the rows before the first that is not kept
-  while (next_ < kept_.size() && next_ + 1 < lines.size() && kept_[next_] == lines[next_ + 1])
+  while (has_header && next_ < kept_.size() && next_ + 1 < lines.size() && kept_[next_] == lines[next_ + 1])
     length += lines[++next_].size() + 1;
-  const bool resumes = existing.resume && !lines.empty();
+  const bool resumes = existing.resume && !lines.empty(), appends = resumes && has_header;
   std::string kept_records(records_head);
   for (std::size_t i = 0; i < kept_.size(); ++i)
     if (kept_[i])
       kept_records += RowNote::line(rows_of_file_.numbers[i], rows_of_file_.inputs[i], *kept_[i], i >= next_);
   if (resumes) files_.write(records, kept_records);  // before cut() removes rows that are stored nowhere else
-  rows_->cut(resumes ? length : 0);
-  if (!resumes) rows_->append(rows_of_file_.header + "\n");
+  rows_->cut(appends ? length : 0);
+  if (!appends) rows_->append(rows_of_file_.header + "\n");
   if (!resumes) files_.write(records, kept_records);
   records_ = std::make_unique<Output>(records, records, O_NOFOLLOW);
   write_kept();

@@ -8,6 +8,7 @@
 #include "sim/base/core/csv.hpp"
 #include "sim/base/core/file.hpp"
 #include "sim/base/core/named.hpp"
+#include "sim/base/core/text.hpp"
 #include "sim/base/core/units.hpp"
 #include "sim/base/core/version.hpp"
 
@@ -110,6 +111,16 @@ void set_line(ResultTable& table, ResultLine& row, int line, std::span<const std
   row.fits = row_fits(table, row);
 }
 
+// Pages, pictures and screens show the cells.
+void require_shown(const ResultTable& table, const CsvRow& csv) {
+  for (std::size_t i = 0; i < csv.fields.size(); ++i)
+    if (!is_one_line(csv.fields[i]))
+      throw InputError(
+          {table.file, fmt::format("line {}{}", csv.line, i < table.columns.size() ? ": " + table.columns[i] : "")},
+          fmt::format("'{}' is not one line of visible text", one_line(csv.fields[i], 1000)),
+          "no line ends, tabs or direction marks");
+}
+
 }  // namespace
 
 void ResultTable::set(std::size_t index, const Row& row) {
@@ -134,6 +145,7 @@ ResultTable parse_results(const std::string& text, const std::string& file) {
   ResultTable table{file, {}, {}};
   parse_csv(text, file, [&](CsvRow& csv) {
     if (table.columns.empty() && csv.fields.front().starts_with(csv_comment)) return;
+    require_shown(table, csv);
     if (table.columns.empty()) return table.columns.swap(csv.fields);
     set_line(table, table.rows.emplace_back(), csv.line, csv.fields);
   });

@@ -568,6 +568,8 @@ class Kineto(DiagnoseCase):
         self.assertEqual(self.json(*self.traces((1, 1.5)))["notes"], [])  # the clocks were set right, and the replay misses nothing
         # 2 ms a step, of which rank 0 is busy with 1050 us but for 600-750: 600-750 is R0's, so 0-1050 without a gap; 950 us.
         self.assertTrue(done.stderr)
+        for cluster in ("v100-10gbe", "no-such"):  # an error stands alone
+            self.refused(*self.traces((1, 1.5)), "--cluster", cluster, names=["--cluster"])
 
     def test_a_model_of_the_job(self):
         """Sizes 4 and 2 MB take 150 and 100 us from the last start: a = 50 us, b = 0.025 ns/B; of a ring of two alpha is
