@@ -187,6 +187,21 @@ TEST_CASE("Megatron-LM's stages") {
         }) == "run.sh: line 1: --pipeline-model-parallel-size");
   CHECK(stages("--num-layers-per-virtual-pipeline-stage 4")
             .find("--chunks 2 --schedule interleaved --stages 41/40/40/40/40/40/40/42") != std::string::npos);
+  CHECK(error_place([&] { stages("--num-layers-per-virtual-pipeline-stage 3"); }) ==  // 8 a rank
+        "run.sh: line 1: --num-layers-per-virtual-pipeline-stage");
+}
+
+TEST_CASE("what changes nothing here is named") {
+  const auto compiled = [](const std::string& value) {
+    return read_text("a.toml", "[training]\nseq_len = 8\n[compile]\nenable = " + value + "\n").not_simulated;
+  };
+  CHECK(compiled("true") == std::vector<std::string>{"compile.enable"});
+  CHECK(compiled("false").empty());
+  for (const char* flag : {"--recompute-activations", "--recompute-granularity selective"}) {
+    const ConfigFile file = read_text("run.sh", std::string("x --micro-batch-size 1 ") + flag + "\n");
+    CHECK(file.approximated.size() == 1);
+    CHECK(file.unknown.empty());
+  }
 }
 
 TEST_CASE("Hugging Face's YAML") {

@@ -75,6 +75,11 @@ class Collectives(Case):
             self.assertNotIn("Fastest", text)
             self.assertNotIn("*", text)
 
+    def test_only_nccl_has_the_corrections_of_measurements(self):
+        for collectives, notes in (("nccl,ring", 1), ("nccl", 0), ("ring,double-binary-tree", 0)):
+            done = self.run_program("collective", "--cluster", "h100x8-8x400gbps", "--workers", 16, "--bytes", "1MiB,1GiB", "--collective", collectives)
+            self.assertEqual((done.stdout + done.stderr).count("corrections"), notes, done)
+
     def test_picture(self):
         self.output("collective", "--cluster", "k80-10gbe", "--workers", "16", "--collective", "ring,recursive-doubling", "--plot", "busbw.svg")
         drawn = (self.folder / "busbw.svg").read_text(encoding="utf-8")

@@ -57,6 +57,19 @@ TEST_CASE("fabrics of different setups are laid separately") {
   CHECK(known.lay_on(ring, known.topology(of_latency(2e-6), 12))->loads() != loads);
 }
 
+TEST_CASE("a fabric's memory is that of the hops of its paths, and in message of its messages") {
+  KnownNetworks known;
+  const auto topology = known.topology(of_latency(1e-6), 12);
+  for (const char* name : {"ring", "double-binary-tree"}) {
+    const auto fluid = known.lay_on(setup(name, 12, Fidelity::Fluid, 1e-5), topology);
+    std::size_t hops = 0;
+    for (const auto& loads : fluid->loads()) hops += loads->path.hops();
+    CHECK(hops > 0);
+    CHECK(fluid->bytes() == hops * sizeof(Hop));
+    CHECK(known.lay_on(setup(name, 12, Fidelity::Message, 1e-5), topology)->bytes() > fluid->bytes());
+  }
+}
+
 TEST_CASE("only the latest networks are kept, and no large ones") {
   KnownNetworks known;
   const auto first = known.topology(of_latency(1e-6), 16);
