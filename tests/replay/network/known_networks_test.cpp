@@ -3,6 +3,8 @@
 #include "tests/catch.hpp"
 #include "tests/replay/network/networks.hpp"
 
+#include "sim/replay/network/round_load.hpp"
+
 using namespace allreplay;
 
 namespace {
