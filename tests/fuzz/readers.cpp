@@ -467,8 +467,8 @@ void read_a_config(const std::string& text) {
   Files files;
   files.add(here, text);
   const ConfigFile config = read_config(files, here);
-  ConfigFacts facts{.precision = "bf16", .gradient_bytes = 2, .hidden = 64, .layers = 14};
-  for (std::int64_t block = 0; block < 4; ++block) facts.blocks.push_back(1 + 3 * block);
+  ConfigFacts facts{.precision = "bf16", .gradient_bytes = 2, .hidden = 64, .layers = 98};
+  for (std::int64_t block = 0; block < 32; ++block) facts.blocks.push_back(1 + 3 * block);
   facts.given["--workers"] = "8";
   for (const auto& later : config.later) later(facts);
   try {
