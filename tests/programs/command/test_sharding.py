@@ -90,7 +90,7 @@ class Sharding(Case):
         for command in ("compare", "recommend"):
             budget = ["--budget", "1"] if command == "recommend" else []
             text = " ".join(output(command, "-s", "fsdp2", *LLAMA, *budget, env=WIDE).split())
-            self.assertIn("relative to --workers 8, the fewest on which fsdp2 fits", text)
+            self.assertIn("relative to fsdp2 on --workers 8, the fewest that it fits on", text)
             self.assertIn("scaling eff.", text)
         self.assertIn("relative to --workers 1\n", output("compare", "-s", "ddp", "--profile", "resnet50_k80_b16", "--cluster", "k80-10gbe", env=WIDE))
 
