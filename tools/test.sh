@@ -32,7 +32,7 @@ if [ ${#short[@]} -gt 0 ]; then     # and fewer random cases
 fi
 phase "set up" tools/setup.sh
 for preset in "${presets[@]:-check}"; do
-  phase "build ($preset)" build "$preset"
+  phase "build ($preset)" build "$preset" all tests
   phase "test ($preset)" ctest --preset "$preset" --output-on-failure --parallel "$(cores)" ${short[@]+"${short[@]}"} "$@" < /dev/null
 done
 if [ ${#short[@]} -gt 0 ]; then echo "The long tests were left out: tools/test.sh --all"; fi

@@ -32,11 +32,16 @@ double CommCost::interpolate(double bytes) const {
   return std::max(0.0, low.seconds + slope * (bytes - static_cast<double>(low.bytes)));
 }
 
-Time CommCost::transfer(WireBytes bytes) const {
-  if (bytes <= 0) return Time(0);
-  if (price_) return (*this)(bytes)-to_time(before_ + price_->start_up(bytes));
-  if (points_.empty()) return to_time(b_ * bytes);
-  return std::max(to_time(least_per_byte(bytes) * bytes), (*this)(bytes)-to_time(before_ + a_));
+CommCost::Both CommCost::both(WireBytes bytes) const {
+  if (bytes <= 0) return {Time(0), Time(0)};
+  if (price_) {
+    const SizePrice::Cost cost = price_->of(bytes);
+    const Time alone = to_time(before_ + cost.seconds);
+    return {alone, alone - to_time(before_ + cost.start_up)};
+  }
+  const Time alone = (*this)(bytes);
+  if (points_.empty()) return {alone, to_time(b_ * bytes)};
+  return {alone, std::max(to_time(least_per_byte(bytes) * bytes), alone - to_time(before_ + a_))};
 }
 
 Time CommCost::least(WireBytes bytes) const {

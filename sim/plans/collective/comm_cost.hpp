@@ -18,9 +18,13 @@ namespace allreplay {
 /// A cost that is neither a line nor a table. Sizes in bytes, above zero.
 class SizePrice {
  public:
+  struct Cost {
+    double seconds = 0;   ///< of all
+    double start_up = 0;  ///< the part that may overlap with other transfers
+  };
   virtual ~SizePrice() = default;
-  virtual double seconds(double bytes) const = 0;
-  virtual double start_up(double bytes) const = 0;  ///< the part that may overlap with other transfers; seconds
+  virtual Cost of(double bytes) const = 0;
+  double seconds(double bytes) const { return of(bytes).seconds; }
   /// A lower bound for blocks of `bytes` in total, however they are cut and overlap; seconds.
   virtual double least(double bytes) const = 0;
 };
@@ -53,7 +57,13 @@ class CommCost {
 
   /// T(M) without the start-up, which may overlap with other transfers. A table's start-up is its first time, but
   /// leaves at least M times the least time per byte: links are never faster than their best measurement.
-  Time transfer(WireBytes bytes) const;
+  Time transfer(WireBytes bytes) const { return both(bytes).transfer; }
+
+  struct Both {
+    Time alone, transfer;
+  };
+  /// T(M) and transfer(M).
+  Both both(WireBytes bytes) const;
 
   /// The least time for M bytes cut into any blocks: T(M) itself for a + b·M; for a table, M times the least time per
   /// byte over the sizes up to M; SizePrice::least().

@@ -358,9 +358,9 @@ NcclChoice NcclPrice::choice(double bytes) const {
   return best;
 }
 
-double NcclPrice::seconds(double bytes) const {
+SizePrice::Cost NcclPrice::of(double bytes) const {
   const NcclChoice best = choice(bytes);
-  return best.start_up + bytes / best.bandwidth;
+  return {best.start_up + bytes / best.bandwidth, best.start_up};
 }
 
 // The least start-up and the largest bandwidth of any choice. Those for one byte have no correction of a tree's

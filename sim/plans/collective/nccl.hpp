@@ -64,8 +64,7 @@ class NcclPrice final : public SizePrice {
   NcclChoice choice(double bytes) const;
   std::vector<NcclChoice> choices(double bytes) const;  ///< all candidates of choice()
   std::vector<std::string_view> algorithms() const;     ///< the candidates' algorithms, each once; the ring first
-  double seconds(double bytes) const override;
-  double start_up(double bytes) const override { return choice(bytes).start_up; }
+  Cost of(double bytes) const override;
   double least(double bytes) const override;
 
  private:

@@ -23,8 +23,8 @@ void SerialChannel::start(TaskId id, const Task& task, Time now) {
   Time free{0};
   for (std::size_t channel = 0; channel < free_.size(); ++channel)
     if (used(channel)) free = std::max(free, free_[channel]);
-  const Time transfer = cost.cost.transfer(task.bytes);
-  const Time end = std::max(add(now, cost.cost(task.bytes)), add(free, transfer));
+  const auto [alone, transfer] = cost.cost.both(task.bytes);
+  const Time end = std::max(add(now, alone), add(free, transfer));
   for (std::size_t channel = 0; channel < free_.size(); ++channel)
     if (used(channel)) free_[channel] = end;
   const Transfer added{end, id, end - transfer, rates_ ? rate_of(task, transfer) : 0};
@@ -63,7 +63,7 @@ void SerialChannel::complete(Time now, std::vector<TaskId>& done) {
 void FairChannel::start(TaskId id, const Task& task, Time now) {
   advance(now);
   const ChannelCost& price = costs_[task.call_id];
-  const Time alone = price.cost(task.bytes), transfer = price.cost.transfer(task.bytes);
+  const auto [alone, transfer] = price.cost.both(task.bytes);
   starting_.push({static_cast<double>(add(now, alone - transfer).count()), static_cast<double>(transfer.count()), id,
                   channels_of(price, task), rate_of(task, transfer)});
 }

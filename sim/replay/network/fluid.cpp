@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "sim/replay/network/whole_ps.hpp"
+
 namespace allreplay {
 
 namespace {
@@ -15,13 +17,6 @@ constexpr double forever = std::numeric_limits<double>::infinity();
 // The number of steps to look ahead, into a future that another start may make void.
 constexpr std::int64_t steps_ahead = 100;
 constexpr std::int64_t all_steps = std::numeric_limits<std::int64_t>::max();
-
-// Rounds to the nearest picosecond, like from_picoseconds(). The conversion is faster than std::floor().
-double whole(double ps) {
-  constexpr double most = 9e18;  // that fits into an integer
-  const double above = ps + 0.5;
-  return above < most ? static_cast<double>(static_cast<std::int64_t>(above)) : std::floor(above);
-}
 
 const auto has_less_left = [](double than, const auto& moving) { return moving.left < than; };
 
@@ -262,45 +257,6 @@ void FluidNetwork::end_transfers(State& state) const {
   std::erase_if(state.alike, [](const AlikeRounds& alike) { return alike.count == 0; });
 }
 
-// Skips as many whole rounds of a single collective as end by `until`.
-void FluidNetwork::skip_rounds(State& state, Running& running, double until) const {
-  const std::vector<RoundLoad>& rounds = running.loads->rounds;
-  while (running.round < rounds.size()) {
-    const double lasts = whole(running.starts_up + running.moves + running.reduces);
-    const std::int64_t turns = running.turns - running.turn;
-    const double fit = std::floor((until - running.at) / lasts);
-    const std::int64_t skipped =
-        lasts > 0 && fit < static_cast<double>(turns) ? static_cast<std::int64_t>(std::max(0.0, fit)) : turns;
-    running.at += static_cast<double>(skipped) * lasts;
-    running.turn += skipped;
-    state.rounds += skipped;
-    state.now = std::max(state.now, running.at);
-    if (running.turn < running.turns) return;
-    running.turn = 0;
-    ++running.round;
-    set_durations(running);
-  }
-}
-
-// While no bytes are moving, skips the round of the collective whose start-up ends next, if the round ends before
-// anything else happens and is repeated.
-bool FluidNetwork::skip_undisturbed_round(State& state, double until) const {
-  const WaitingLine::Instant* next = state.waiting.first();
-  if (!next) return false;
-  Running& running = state.running[next->index];
-  if (running.step != Step::StartUp || running.turn + 1 == running.turns) return false;
-  const double moved = next->at + running.moves;
-  const double end = whole(moved + running.reduces);
-  const double over = std::max(moved, end), at = end + running.starts_up;
-  if (over >= state.waiting.second() || over > until || at <= over) return false;
-  state.now = over;
-  running.at = at;
-  ++running.turn;
-  ++state.rounds;
-  state.waiting.push(at, state.waiting.pop());
-  return true;
-}
-
 // Does what run() does, in a shorter loop, as long as rounds of one shape are repeated: they share all links equally.
 // Returns the number of steps left.
 std::int64_t FluidNetwork::repeat_alike_rounds(State& state, double until, std::int64_t steps) const {
@@ -308,8 +264,13 @@ std::int64_t FluidNetwork::repeat_alike_rounds(State& state, double until, std::
   if (moving.empty() && state.waiting.empty()) return steps;
   const std::uint32_t shape = moving.empty() ? state.running[state.waiting.next_index()].shape : state.alike[0].shape;
   double speed = moving.empty() ? 0 : state.alike[0].speed;
+  std::size_t undisturbed = 0;  // rounds in succession
   for (bool only_repeats = true; only_repeats && steps > 0; --steps) {
-    if (moving.empty() && skip_undisturbed_round(state, until)) continue;
+    if (moving.empty() && skip_undisturbed_round(state, until)) {
+      if (++undisturbed == state.running.size()) skip_turns(state, until), undisturbed = 0;
+      continue;
+    }
+    undisturbed = 0;
     double to = state.waiting.next();
     if (!moving.empty()) {
       to = std::min(to, state.now + moving.back().left / speed);

@@ -116,6 +116,7 @@ class FluidNetwork final : public NetworkOfJobs {
   Stop run(State& state, double until, std::int64_t steps) const;
   void skip_rounds(State& state, Running& running, double until) const;
   bool skip_undisturbed_round(State& state, double until) const;
+  void skip_turns(State& state, double until) const;
   bool repeat(State& state, std::uint32_t index) const;
   std::int64_t repeat_alike_rounds(State& state, double until, std::int64_t steps) const;
   void enter_next_step(State& state, std::uint32_t index) const;

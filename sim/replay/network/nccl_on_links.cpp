@@ -48,15 +48,11 @@ NcclWay NcclOnLinks::way(double bytes) const {
       on.rounds, travelling(choice, on), choice.start_up + on.latency, choice.base, {choice.inside, choice.between}};
 }
 
-double NcclOnLinks::start_up(double bytes) const {
-  const NcclChoice choice = price_.choice(bytes);
-  return choice.start_up + laid(choice).latency;
-}
-
-double NcclOnLinks::seconds(double bytes) const {
+SizePrice::Cost NcclOnLinks::of(double bytes) const {
   const NcclChoice choice = price_.choice(bytes);
   const Laid& on = laid(choice);
-  return choice.start_up + on.latency + moving(choice, on, bytes);
+  const double start_up = choice.start_up + on.latency;
+  return {start_up + moving(choice, on, bytes), start_up};
 }
 
 double NcclOnLinks::least(double bytes) const {

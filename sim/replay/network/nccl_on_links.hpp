@@ -42,8 +42,7 @@ class NcclOnLinks final : public SizePrice {
 
   /// The latency of the model and of routes beyond it, plus the longer of the model's and the links' time for the
   /// bytes.
-  double seconds(double bytes) const override;
-  double start_up(double bytes) const override;
+  Cost of(double bytes) const override;
   double least(double bytes) const override;
   /// A lower bound for any blocks of `bytes` in total: the larger of the least base and the busiest link's time.
   double least_combined(double bytes) const;

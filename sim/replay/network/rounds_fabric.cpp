@@ -219,8 +219,10 @@ class PathPrice final : public SizePrice {
         start_up_(loads_->start_up(alpha)),
         reduction_(loads_->per_byte(gamma) - loads_->per_byte(0)) {}
 
-  double seconds(double bytes) const override { return loads_->pace(alpha_, bytes).seconds + reduction_ * bytes; }
-  double start_up(double bytes) const override { return loads_->pace(alpha_, bytes).start_ups * start_up_; }
+  Cost of(double bytes) const override {
+    const Pace pace = loads_->pace(alpha_, bytes);
+    return {pace.seconds + reduction_ * bytes, pace.start_ups * start_up_};
+  }
   // Blocks one after another take no less: T is the longest of paths, none of which has a negative start-up.
   double least(double bytes) const override { return seconds(bytes); }
 
@@ -265,7 +267,7 @@ bool RoundsFabric::routes_differ(const Call& call) const {
 
 double RoundsFabric::start_ups(WireBytes bytes, const Call& call) const {
   if (bytes <= 0) return 0;
-  if (const auto& nccl = nccl_[id_of(call)]) return nccl->start_up(bytes);
+  if (const auto& nccl = nccl_[id_of(call)]) return nccl->of(bytes).start_up;
   const RoundLoads& loads = loads_of(call);
   const Saving saved = loads.path.saving(setup_.alpha, bytes);
   const double path = loads.start_up(setup_.alpha) + loads.per_byte(0) * bytes - saved.of(bytes);

@@ -35,8 +35,7 @@ Profile three_layers(std::vector<bool> frozen) {
 ChannelCost two_us(const Call&) {
   class Price : public SizePrice {
    public:
-    double seconds(double bytes) const override { return bytes * 1e-6 / 32'000; }
-    double start_up(double) const override { return 0; }
+    Cost of(double bytes) const override { return {bytes * 1e-6 / 32'000, 0}; }
     double least(double bytes) const override { return seconds(bytes); }
   };
   return {CommCost(std::make_shared<const Price>()), channel_inside};

@@ -35,8 +35,7 @@ ChannelCost example_price(const Call& call) {
   class Price : public SizePrice {
    public:
     explicit Price(double beta) : beta_(beta) {}
-    double seconds(double bytes) const override { return bytes <= 16 ? 0 : beta_ * bytes; }
-    double start_up(double) const override { return 0; }
+    Cost of(double bytes) const override { return {bytes <= 16 ? 0 : beta_ * bytes, 0}; }
     double least(double bytes) const override { return seconds(bytes); }
 
    private:
