@@ -46,11 +46,19 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-SourceLocation SourceLocation::operator/(std::string_view key) const {
-  std::string escaped;  // RFC 6901
-  for (const char c : key) escaped += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
-  return {file, path + "/" + escaped};
+std::string member_path(std::string_view path, std::string_view key) {
+  std::string whole;
+  whole.reserve(path.size() + 1 + key.size());
+  whole.append(path).push_back('/');
+  for (const char c : key)
+    if (c == '~' || c == '/')
+      whole += c == '~' ? "~0" : "~1";  // RFC 6901
+    else
+      whole += c;
+  return whole;
 }
+
+SourceLocation SourceLocation::operator/(std::string_view key) const { return {file, member_path(path, key)}; }
 
 InputError::InputError(const SourceLocation& place, std::string_view wrong, std::string_view right)
     : std::runtime_error(message(place, wrong, right)),

@@ -9,6 +9,9 @@
 
 namespace allreplay {
 
+/// The JSON pointer of member `key` of the object at `path`.
+std::string member_path(std::string_view path, std::string_view key);
+
 /// A place in an input: the file (or "command line"), and within it a JSON pointer ("/network/alpha"), a line
 /// ("line 7"), an option ("--workers"), or nothing for the whole file.
 struct SourceLocation {

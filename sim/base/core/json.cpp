@@ -127,7 +127,7 @@ Json Json::parse(std::string_view text, const std::string& file) {
   return {std::move(document), root, ""};
 }
 
-Json Json::child(const void* value, std::string_view key) const { return {document_, value, (place() / key).path}; }
+Json Json::child(const void* value, std::string_view key) const { return {document_, value, member_path(path_, key)}; }
 
 SourceLocation Json::place() const { return {document_->file, path_}; }
 
@@ -159,15 +159,17 @@ std::optional<Json> Json::find(std::string_view key) const {
 std::vector<std::pair<std::string, Json>> Json::members() const {
   if (!is_object()) fail(fmt::format("is {}", kind()), "should be an object {...}");
   std::vector<std::pair<std::string, Json>> all;
-  for (const auto& [key, value] : value_of(value_).items()) all.emplace_back(key, child(&value, key));
+  for (const auto& [key, value] : value_of(value_).get_ref<const Value::object_t&>())
+    all.emplace_back(key, child(&value, key));
   return all;
 }
 
 void Json::allow_only(std::span<const std::string_view> keys) const {
-  for (const auto& [key, value] : members()) {
+  if (!is_object()) fail(fmt::format("is {}", kind()), "should be an object {...}");
+  for (const auto& [key, value] : value_of(value_).get_ref<const Value::object_t&>()) {
     if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
     const std::vector<std::string> known(keys.begin(), keys.end());
-    value.fail(fmt::format("unknown key '{}'", key), suggest(key, known));
+    child(&value, key).fail(fmt::format("unknown key '{}'", key), suggest(key, known));
   }
 }
 

@@ -1,8 +1,8 @@
 #include "sim/studies/results/column.hpp"
 
 #include <algorithm>
-#include <map>
 #include <stdexcept>
+#include <vector>
 
 #include "sim/replay/training/job.hpp"
 #include "sim/studies/results/row.hpp"
@@ -309,13 +309,14 @@ std::vector<std::string_view> row_keys() {
 }
 
 const Column* find_column(std::string_view key) {
-  static const std::map<std::string_view, const Column*> by_key = [] {
-    std::map<std::string_view, const Column*> all;
-    for (const Column& one : registry) all.emplace(one.key, &one);
+  static const std::vector<const Column*> by_key = [] {
+    std::vector<const Column*> all;
+    for (const Column& one : registry) all.push_back(&one);
+    std::ranges::sort(all, {}, &Column::key);
     return all;
   }();
-  const auto found = by_key.find(key);
-  return found == by_key.end() ? nullptr : found->second;
+  const auto found = std::ranges::lower_bound(by_key, key, {}, &Column::key);
+  return found == by_key.end() || (*found)->key != key ? nullptr : *found;
 }
 
 const Column& column_of(std::string_view key) {
