@@ -1,4 +1,4 @@
-// Rounds that nothing disturbs, which need no simulation step by step.
+// Rounds that nothing disturbs: they need not be simulated step by step.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -62,8 +62,8 @@ struct Repeated {
   }
 };
 
-// In how many turns each of these rounds is over before the next one of the list moves its bytes, and the last one
-// before the first one's repetition does, and by `until`.
+// The number of turns in which each round is over before the next one of the list moves its bytes (after the last one
+// comes the first one's repetition), and all are over by `until`.
 double turns_apart(const std::vector<Repeated>& rounds, double until) {
   double turns = std::numeric_limits<double>::infinity();
   const auto at_most = [&](double gap, double shrinks) {
@@ -81,9 +81,9 @@ double turns_apart(const std::vector<Repeated>& rounds, double until) {
 
 }  // namespace
 
-// While no bytes are moving and collectives take turns, a round of each after a round of each, skips all turns that
-// remain undisturbed. Reaches the instants that single steps would reach: they are whole but for the same start-up, and
-// no rounding of `lasts` decides which.
+// While no bytes are moving and collectives take turns (a round of each after a round of each), skips all turns that
+// nothing disturbs. The result is that of single steps, to the bit: rounds begin at whole picoseconds, and a round
+// whose length is so near to half a picosecond that rounding at a later instant might go the other way is not skipped.
 void FluidNetwork::skip_turns(State& state, double until) const {
   std::vector<std::uint32_t> order;
   std::vector<Repeated> rounds;
