@@ -150,11 +150,11 @@ void run_words(const std::vector<std::string>& given, Context& context) {
   require_no_empty(given);
   CommandLine app = command_line();
   add_commands(app, given.empty() ? "" : given.front());
-  const ConfiguredWords configured = with_config(app, given, context);
+  ConfiguredWords configured = with_config(app, given, context);
   try {
     const std::vector<std::string> words = with_flags_as_options(app, configured.words);
     require_known_words(app, words);
-    add_model_of_arguments(words, context);
+    configured.models.merge(add_model_of_arguments(words, context));
     app.parse(words, context);
     context.console.tell_held_notes();
   } catch (const InputError& error) {

@@ -410,6 +410,15 @@ TEST_CASE("the model of Megatron-LM's arguments") {
   CHECK(error_place([&] { model_in_arguments(files, "short.sh"); }) == "short.sh: --num-attention-heads");
 }
 
+TEST_CASE("numbers of a model in Megatron-LM's arguments have the places of their flags") {
+  Files files;
+  files.add("a.sh", "x --num-layers 2 --hidden-size 8 --num-attention-heads 3 \\\n  --vocab-size 16 --seq-length 32\n");
+  const auto places = places_in_arguments(files, "a.sh");
+  CHECK(places.at("/heads") == SourceLocation{"a.sh", "line 1: --num-attention-heads"});
+  CHECK(places.at("/positions").path.ends_with("--seq-length"));
+  CHECK_FALSE(places.contains("/kv_heads"));
+}
+
 TEST_CASE("what Megatron-LM's arguments lack is named by its flag") {
   const std::string sizes = "x --num-layers 2 --hidden-size 8 --num-attention-heads 2 --max-position-embeddings 32 ";
   const auto error_of = [&](const std::string& arguments) -> std::string {
