@@ -61,6 +61,16 @@ std::optional<std::string> model_in_arguments(const Files& files, const std::str
 /// The places of that model's numbers in the arguments, by their paths in the JSON ("/heads"). REQUIRES: it has one.
 std::map<std::string, SourceLocation> places_in_arguments(const Files& files, const std::string& file);
 
+/// A setting of a framework, and the flags that follow from it, if it follows from it alone.
+struct FrameworkSetting {
+  std::string_view format;
+  std::string key;                 ///< "zero_optimization.stage"
+  std::vector<std::string> flags;  ///< "--strategy"
+};
+
+/// The settings that readers look for and whose key is `name`, in any spelling, or ends in it ("stage").
+std::vector<FrameworkSetting> framework_settings(std::string_view name);
+
 /// The names of the formats, for messages.
 inline constexpr const char* config_formats =
     "torchtitan's TOML, DeepSpeed's JSON, Megatron-LM's arguments, a YAML of Hugging Face's Trainer or accelerate, or "

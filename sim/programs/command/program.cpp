@@ -88,6 +88,9 @@ std::string commands_with(const std::string& option) {
 }  // namespace
 
 std::vector<std::string> with_flags_as_options(const CommandLine& app, std::vector<std::string> words) {
+  if (!words.empty() && words[0] == "help")  // explains flags, too
+    for (std::size_t i = 1; i < words.size(); ++i)
+      if (words[i].starts_with("--") && words[i] != "--help") words[i].erase(0, 2);
   const Command* command = words.empty() ? nullptr : row_named(app.commands, words[0]);
   if (!command || !command->find("--option")) return words;
   std::vector<std::string> result;
