@@ -106,7 +106,7 @@ ConfigFile config_of(const Format& format, Entries& entries) {
   ConfigFile config{.file = entries.file()};
   ConfigReader read(entries, config);
   try {
-    format.read(read, {});
+    format.read(read, Files());
     for (const auto& later : config.later)
       for (ConfigSetting& one : later({.precision = "bf16", .hidden = 1024, .node = 8}))
         config.settings.push_back(std::move(one));

@@ -182,13 +182,14 @@ void sort_unread(const Entries& entries, std::string_view format, ConfigFile& co
   std::vector<std::string_view> prefixes;
   for (const std::string& key : entries.asked()) matters.emplace(without_numbers(key));
   for (const std::string_view word : conditional_keys(format)) matters.emplace(word);
-  if (const KnownKeys* known = keys_of(format))
+  if (const KnownKeys* known = keys_of(format)) {
     for (const std::string_view keys : {known->harmless, launcher_keys})
       for (const std::string_view word : words_of(keys))
         if (word.ends_with('*'))
           prefixes.push_back(word.substr(0, word.size() - 1));
         else
           harmless.emplace(word);
+  }
   // Megatron-LM prints its own names.
   const bool may_be_misspelt = format != "environment" && (format != "Megatron-LM" || entries.is_from_shell());
   for (const Entry* entry : entries.unread()) {

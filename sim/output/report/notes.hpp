@@ -27,7 +27,7 @@ bool is_estimated(std::string_view origin);
 /// The error of predictions that are nearest to one, with the page that has it.
 JsonValue error_json(const NearestError& error);
 
-/// Where the times of a profile come from. `error`: of iterations that were simulated with them; none: not to be noted.
+/// The origin of a profile's times, and the error of iterations that were simulated with them, if that is to be noted.
 struct TimesOfProfile {
   std::string origin;
   std::optional<NearestError> error = {};

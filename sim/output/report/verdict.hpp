@@ -75,7 +75,7 @@ inline constexpr const char* winner_text =
     "for][. "
     "Next: {next/name}, {next/times:longer}].[ If collectives among {doubt/nodes} nodes reach "
     "{doubt/bandwidth_share:portion} of this bandwidth, {doubt/name} is {doubt/times:2} times as fast "
-    "({doubt/iteration_s} instead of {doubt/winner_iteration_s}).][ PyTorch's documentation calls FSDP1 deprecated: "
+    "({doubt/iteration_s} instead of {doubt/winner_iteration_s}).][ PyTorch calls FSDP1 deprecated: "
     "{successor/name} takes {successor/times:longer}, within the error of predictions ({successor/error:percent} in 9 "
     "of 10).]";
 

@@ -185,8 +185,8 @@ const Column* column_like(std::string_view topic) {
 }
 
 // True if the topic is the column's title on screens, or the end of it: "efficiency" of "scaling eff.".
-bool is_titled(const Column& column, const std::string& topic) {
-  const std::string own_title = lower_case(column.title);
+bool is_titled(const Column& one, const std::string& topic) {
+  const std::string own_title = lower_case(one.title);
   const std::vector<std::string_view> title = split(own_title, " "), words = split(topic, " ");
   if (own_title.empty() || words.size() > title.size()) return false;
   for (std::size_t i = 0; i < words.size(); ++i) {
