@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -100,7 +101,60 @@ ConfigFile config_of_model(const std::string& name, const std::string& file) {
   return config;
 }
 
+// Reads a file with one value. Keeps what was read before an error.
+ConfigFile config_of(const Format& format, Entries& entries) {
+  ConfigFile config{.file = entries.file()};
+  ConfigReader read(entries, config);
+  try {
+    format.read(read, Files());
+    for (const auto& later : config.later)
+      for (ConfigSetting& one : later({.precision = "bf16", .hidden = 1024, .node = 8}))
+        config.settings.push_back(std::move(one));
+  } catch (const InputError&) {  // not a value of this key, or other keys are missing
+  }
+  return config;
+}
+
+// The key without what people write in several ways.
+std::string plain_key(std::string_view key) {
+  if (key.starts_with("--")) key.remove_prefix(2);
+  std::string text = lower_case(key);
+  std::replace(text.begin(), text.end(), '-', '_');
+  return text;
+}
+
+// The flags that follow from a key for some value.
+std::vector<std::string> flags_of_key(const Format& format, const std::string& key) {
+  const SourceLocation place{"help", key};
+  std::vector<std::string> flags;
+  for (const char* value : {"2", "true", "default", "FULL_SHARD", "bf16"}) {
+    Entries entries(place.file);
+    entries.add(key, value, place);
+    for (const ConfigSetting& one : config_of(format, entries).settings)
+      if (one.place == place && std::find(flags.begin(), flags.end(), one.flag) == flags.end())
+        flags.push_back(one.flag);
+  }
+  return flags;
+}
+
 }  // namespace
+
+std::vector<FrameworkSetting> framework_settings(std::string_view name) {
+  const std::string wanted = plain_key(name);
+  std::vector<FrameworkSetting> found;
+  for (const Format& format : formats) {
+    Entries none("help");
+    config_of(format, none);
+    std::set<std::string> keys(none.asked().begin(), none.asked().end());
+    for (const std::string_view key : conditional_keys(format.name)) keys.emplace(key);
+    for (const std::string& key : keys) {
+      const std::string plain = plain_key(key);
+      if (plain == wanted || plain.ends_with("." + wanted))
+        found.push_back({format.name, key, flags_of_key(format, key)});
+    }
+  }
+  return found;
+}
 
 ConfigFile read_config(const Files& files, const std::string& name, const std::vector<std::string>& given) {
   const std::string in_folder = name + (name.ends_with('/') ? "" : "/") + "config.json";

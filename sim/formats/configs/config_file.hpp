@@ -58,6 +58,18 @@ ConfigFile read_config(const Files& files, const std::string& name, const std::v
 /// The model that a file of Megatron-LM's arguments describes, as the JSON of models/transformers/; none if the file is
 /// JSON itself or does not exist. Throws InputError if the arguments describe the model incompletely.
 std::optional<std::string> model_in_arguments(const Files& files, const std::string& file);
+/// The places of that model's numbers in the arguments, by their paths in the JSON ("/heads"). REQUIRES: it has one.
+std::map<std::string, SourceLocation> places_in_arguments(const Files& files, const std::string& file);
+
+/// A setting of a framework, and the flags that follow from it, if it follows from it alone.
+struct FrameworkSetting {
+  std::string_view format;
+  std::string key;                 ///< "zero_optimization.stage"
+  std::vector<std::string> flags;  ///< "--strategy"
+};
+
+/// The settings that readers look for and whose key is `name`, in any spelling, or ends in it ("stage").
+std::vector<FrameworkSetting> framework_settings(std::string_view name);
 
 /// The names of the formats, for messages.
 inline constexpr const char* config_formats =

@@ -99,7 +99,7 @@ void read_zero_batch(ConfigReader& read, const std::string& prefix) {
     const std::int64_t samples = product({*each, *steps}, read.place_of(each_key));
     if (*all % samples != 0)
       throw InputError(place, fmt::format("{} samples are not a multiple of {} x {}", *all, *each, *steps),
-                       "micro-batch x accumulation steps x workers");
+                       fmt::format("a multiple of {}: micro-batch x accumulation steps x workers", samples));
     if (!read.entries.has(prefix + "tensor_parallel.") && !read.entries.has(prefix + "pipeline"))
       read.set("--workers", *all / samples, place);
     return;

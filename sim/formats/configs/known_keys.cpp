@@ -172,12 +172,17 @@ std::string as_written(const std::string& key, bool in_script) {
 
 }  // namespace
 
+std::vector<std::string_view> conditional_keys(std::string_view format) {
+  const KnownKeys* known = keys_of(format);
+  return known ? words_of(known->conditional) : std::vector<std::string_view>();
+}
+
 void sort_unread(const Entries& entries, std::string_view format, ConfigFile& config) {
   std::set<std::string, std::less<>> matters, harmless;
   std::vector<std::string_view> prefixes;
   for (const std::string& key : entries.asked()) matters.emplace(without_numbers(key));
+  for (const std::string_view word : conditional_keys(format)) matters.emplace(word);
   if (const KnownKeys* known = keys_of(format)) {
-    for (const std::string_view word : words_of(known->conditional)) matters.emplace(word);
     for (const std::string_view keys : {known->harmless, launcher_keys})
       for (const std::string_view word : words_of(keys))
         if (word.ends_with('*'))

@@ -149,6 +149,35 @@ std::string model_json_of(Entries& entries) {
 
 }  // namespace
 
+std::map<std::string, SourceLocation> places_in_arguments(const Files& files, const std::string& file) {
+  static constexpr std::pair<const char*, const char*> arguments[] = {
+      {"/layers", "num_layers"},
+      {"/hidden", "hidden_size"},
+      {"/heads", "num_attention_heads"},
+      {"/kv_heads", "num_query_groups"},
+      {"/head_size", "kv_channels"},
+      {"/ffn", "ffn_hidden_size"},
+      {"/vocab", "padded_vocab_size"},
+      {"/vocab", "vocab_size"},
+      {"/positions", "max_position_embeddings"},
+      {"/positions", "seq_length"},
+      {"/experts/count", "num_experts"},
+      {"/experts/top_k", "moe_router_topk"},
+      {"/experts/ffn", "moe_ffn_hidden_size"},
+      {"/experts/shared_ffn", "moe_shared_expert_intermediate_size"},
+      {"/experts/dense_layers", "moe_layer_freq"},
+      {"/latent_attention/kv_lora_rank", "kv_lora_rank"},
+      {"/latent_attention/q_lora_rank", "q_lora_rank"},
+      {"/latent_attention/qk_nope_head_dim", "qk_head_dim"},
+      {"/latent_attention/qk_rope_head_dim", "qk_pos_emb_head_dim"},
+      {"/latent_attention/v_head_dim", "v_head_dim"}};
+  Entries entries = entries_of_arguments(files.read(file, most_bytes_of_config), file);
+  std::map<std::string, SourceLocation> places;
+  for (const auto& [path, key] : arguments)
+    if (const Entry* given = entries.find(key)) places.try_emplace(path, given->place);
+  return places;
+}
+
 std::optional<std::string> model_in_arguments(const Files& files, const std::string& file) {
   if (file.ends_with(".json") || !files.is_file(file)) return std::nullopt;
   const std::string text = files.read(file, most_bytes_of_config);

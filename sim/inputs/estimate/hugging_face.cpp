@@ -285,4 +285,39 @@ Transformer transformer_of_config(const Json& json) {
   return t;
 }
 
+SourceLocation place_in_config(const Json& json, std::string_view name) {
+  static constexpr std::pair<std::string_view, const char*> keys[] = {
+      {"layers", "num_hidden_layers"},
+      {"layers", "n_layer"},
+      {"hidden", "hidden_size"},
+      {"hidden", "n_embd"},
+      {"heads", "num_attention_heads"},
+      {"heads", "n_head"},
+      {"kv_heads", "num_key_value_heads"},
+      {"kv_heads", "num_kv_heads"},
+      {"head_size", "head_dim"},
+      {"ffn", "intermediate_size"},
+      {"ffn", "ffn_hidden_size"},
+      {"ffn", "ffn_dim"},
+      {"ffn", "n_inner"},
+      {"vocab", "vocab_size"},
+      {"positions", "max_position_embeddings"},
+      {"positions", "n_positions"},
+      {"value_size", "v_head_dim"},
+      {"experts/count", "num_experts"},
+      {"experts/count", "num_local_experts"},
+      {"experts/count", "n_routed_experts"},
+      {"experts/top_k", "num_experts_per_tok"},
+      {"experts/ffn", "moe_intermediate_size"},
+      {"experts/shared_ffn", "shared_expert_intermediate_size"},
+      {"experts/dense_layers", "first_k_dense_replace"},
+      {"image", "image_size"},
+      {"patch", "patch_size"},
+      {"classes", "num_labels"}};
+  for (const auto& [own, key] : keys)
+    if (own == name)
+      if (const auto given = json.find(key)) return given->place();
+  return json.place();
+}
+
 }  // namespace allreplay

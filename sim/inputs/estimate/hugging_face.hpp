@@ -15,4 +15,7 @@ bool flag_or(const Json& json, const char* key, bool default_value);
 /// Reads a configuration with a "model_type". Throws InputError.
 Transformer transformer_of_config(const Json& json);
 
+/// The place of the key that gives a number of our own files ("heads", "experts/top_k"); the file's, if it has none.
+SourceLocation place_in_config(const Json& json, std::string_view name);
+
 }  // namespace allreplay

@@ -163,7 +163,7 @@ Transformer read_transformer(const Json& json) {
   const bool own = json.find("family").has_value();
   Transformer t = own ? read_own(json) : transformer_of_config(json);
   require_sound(t, [&](std::string_view name) {
-    if (!own) return json.place();
+    if (!own) return place_in_config(json, name);
     const std::size_t inside = name.find('/');
     return inside == std::string_view::npos ? json.place() / name
                                             : json.place() / name.substr(0, inside) / name.substr(inside + 1);

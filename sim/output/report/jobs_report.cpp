@@ -312,15 +312,15 @@ JsonValue ranges_of(const ResultTable& result, const JobLines& lines) {
 
 JsonValue jobs_sweep_document(const ResultTable& result) {
   JobLines lines;
-  std::map<std::string, std::string> origin_by_profile;
+  std::map<std::string, TimesOfProfile> times_by_profile;
   for (const ResultLine& row : result.rows) {
     lines.push_back(&row);
-    origin_by_profile[std::string(result.text(row, "profile"))] = result.text(row, "origin");
+    times_by_profile[std::string(result.text(row, "profile"))].origin = result.text(row, "origin");
   }
   JsonValue document{{"rows", rows_of(result, lines)},
                      {"same", values_of(result, *lines.front(), identifying_columns(result, lines, false))},
                      {"ranges", ranges_of(result, lines)},
-                     {"notes", notes_on_origins(origin_by_profile)}};
+                     {"notes", notes_on_origins(times_by_profile)}};
   return document;
 }
 

@@ -41,13 +41,18 @@ JsonValue speed_json(const Judgement& judgement, double seconds) {
   return json;
 }
 
-JsonValue error_json(const ErrorQuantiles& error, std::string_view page, std::string_view data, bool of_times) {
-  return {{"page", fmt::format("docs/generated/{}.md", page)},
-          {"data", data},
-          {"points", error.points},
-          {"median", error.median},
-          {"p90", error.p90},
-          {"relative_to", of_times ? "measured time" : "measured speed"}};
+// The measured number in the unit that was probably meant; null if the given unit may be right. A speed that is too
+// high may be that of all GPUs, which is a cause.
+JsonValue meant_number(const Judgement& judgement) {
+  const auto& [kind, value, place] = judgement.measured;
+  const bool is_time = kind == MeasuredKind::Iteration, is_mfu = kind == MeasuredKind::Mfu;
+  const auto slip =
+      unit_slip(judgement.measured_s / judgement.expected.result.metrics.iteration_s, is_mfu ? 100 : 1000);
+  if (!slip || (!is_time && *slip > 1)) return {};
+  if (is_time && *slip > 1) return fmt::format("{:g} s", value * *slip);
+  if (is_time) return value < 1 ? fmt::format("{:g} us", 1e3 * value) : fmt::format("{:g} ms", value);
+  if (is_mfu) return fmt::format("{:g} %", 1e4 * value);
+  return fmt::format("{:g} {}/s", value / *slip, kind == MeasuredKind::Tokens ? "tokens" : "samples");
 }
 
 void add_cause(JsonValue& causes, const Cause& cause, double expected_s, double measured_s, bool shown) {
@@ -131,23 +136,20 @@ JsonValue judgement_json(const Judgement& judgement) {
   const Metrics& metrics = judgement.expected.result.metrics;
   const double expected_s = metrics.iteration_s, measured_s = judgement.measured_s;
   const NearestError& error = judgement.error;
-  JsonValue json{
-      {"title", title(judgement.expected.scenario)},
-      {"strategy", strategy_text(judgement.expected.scenario)},
-      {"verdict", name_of(speed_verdicts, judgement.verdict)},
-      {"quantity", quantity_of(judgement.measured.kind)},
-      {"ratio", measured_s / expected_s},
-      {"measured", speed_json(judgement, measured_s)},
-      {"expected", speed_json(judgement, expected_s)},
-      {"fastest", speed_json(judgement, expected_s / error.p90_quotient())},
-      {"slowest", speed_json(judgement, expected_s * error.p90_quotient())},
-      {"error", error_json(error.quantiles(), error.known->page(), error.known->data, error.known->of_times)},
-      {"causes", JsonValue::array()},
-      {"without_effect", judgement.without_effect},
-      {"left_out", judgement.left_out},
-      {"flags", judgement.flags}};
-  json["error"]["where_it_matters"] = error.matters;
-  json["error"]["differs"] = error.differs;
+  JsonValue json{{"title", title(judgement.expected.scenario)},
+                 {"strategy", strategy_text(judgement.expected.scenario)},
+                 {"verdict", name_of(speed_verdicts, judgement.verdict)},
+                 {"quantity", quantity_of(judgement.measured.kind)},
+                 {"ratio", measured_s / expected_s},
+                 {"measured", speed_json(judgement, measured_s)},
+                 {"expected", speed_json(judgement, expected_s)},
+                 {"fastest", speed_json(judgement, expected_s / error.p90_quotient())},
+                 {"slowest", speed_json(judgement, expected_s * error.p90_quotient())},
+                 {"error", error_json(error)},
+                 {"causes", JsonValue::array()},
+                 {"without_effect", judgement.without_effect},
+                 {"left_out", judgement.left_out},
+                 {"flags", judgement.flags}};
   for (std::size_t i = 0; i < judgement.causes.size(); ++i) {
     json["causes"].push_back(speed_json(judgement, judgement.causes[i].time_s));
     if (judgement.measured.kind == MeasuredKind::Iteration)  // of several quantities a text has the measured one
@@ -155,6 +157,7 @@ JsonValue judgement_json(const Judgement& judgement) {
     add_cause(json["causes"], judgement.causes[i], expected_s, measured_s, i < most_causes);
   }
   json["some_fitted"] = some_fitted(judgement.causes);
+  json["meant"] = meant_number(judgement);
   json["next"] = next_steps(judgement);
   json["notes"] = note_on_origin(judgement.expected.scenario.profile);
   return json;
@@ -175,7 +178,7 @@ const View& judgement_view() {
                  {"expected", speed("expected")},
                  {"as expected from", speed("slowest")},
                  {"to", speed("fastest")},
-                 {"verdict", "{verdict}: {ratio:2} times the expected time"}}},
+                 {"verdict", "{verdict}: {ratio:2} times the expected time[; was {meant} meant?]"}}},
       ViewText{"The band is the error of 9 in 10 predictions ({error/p90:percent}; median {error/median:percent}) of "
                "the nearest measurements, {error/data} ({error/points} points, {error/page})."},
       ViewText{"None of these was of this kind: {error/differs}.", "error/differs"},
@@ -223,6 +226,14 @@ JsonValue range_json(const JudgedRange& range) {
           {"verdict", name_of(speed_verdicts, range.verdict)}};
 }
 
+// By how much all times of a log are too long or short if their unit is wrong; null if it may be right.
+JsonValue unit_slip_of(const LogJudgement& judgement) {
+  std::set<std::optional<double>> slips;
+  for (const JudgedRange& range : judgement.ranges) slips.insert(unit_slip(range.ratio));
+  if (slips.size() > 1 || !*slips.begin()) return {};
+  return **slips.begin() < 1 ? "longer" : "shorter";
+}
+
 JsonValue next_steps(const LogJudgement& judgement) {
   auto steps = JsonValue::array();
   if (verdict_on(judgement.ranges) == SpeedVerdict::AsExpected) return steps;
@@ -261,6 +272,8 @@ JsonValue log_judgement_json(const LogJudgement& judgement) {
                  {"left_out", judgement.left_out},
                  {"warnings", log.notes}};
   json["some_fitted"] = some_fitted(judgement.causes);
+  json["fitted_miss"] = fitted_miss_in_log;
+  json["unit_slip"] = unit_slip_of(judgement);
   json["error"]["other_library"] = !judgement.is_nccl;
   json["next"] = next_steps(judgement);
   for (const JudgedRange& range : judgement.ranges) json["ranges"].push_back(range_json(range));
@@ -283,6 +296,7 @@ const View& log_judgement_view() {
   static const View view{{
       ViewText{
           "{file}: {operation} among {workers} workers[ ({benchmark:nonzero})], compared with {cluster}: {verdict}"},
+      ViewText{"All times are about 1000 times {unit_slip} than expected: is their unit right?"},
       ViewTable{.rows = "ranges",
                 .columns = {{"sizes from", "{from:exact}"},
                             {"below", "{to:exact}"},
@@ -309,8 +323,8 @@ const View& log_judgement_view() {
                             {"misses by", "{miss:percent}", "", "~ fitted"},
                             {"flags", "{own_flags:words}", "", "", true}},
                 .when = "shown"},
-      ViewText{"~: its size is fitted to the log. Misses are means over all sizes; `allreplay collective` with the "
-               "flags prints the times.",
+      ViewText{"~: its size is fitted to the log, so it ranks as if it missed by {fitted_miss:percent} more. Misses "
+               "are means over all sizes; `allreplay collective` with the flags prints the times.",
                "some_fitted"},
       ViewList{"next", "To measure next: {why}: `{command}`", "", 4},
   }};

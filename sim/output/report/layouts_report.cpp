@@ -100,9 +100,9 @@ JsonValue notes_of(const JsonValue& rows, const LayoutAdvice& advice, const Winn
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (advice.ranking[i].layout.last_less > 0) uneven.push_back(i + 1);
   if (!uneven.empty()) notes.push_back({{"note", "uneven stages"}, {"rows", uneven}});
-  const Scenario& scenario = advice.ranking.front().outcome.scenario;
-  append(notes, note_on_short_sums(scenario));
-  append(notes, note_on_origin(scenario.profile));
+  const Outcome& best = advice.ranking.front().outcome;
+  append(notes, note_on_short_sums(best.scenario));
+  append(notes, note_on_origin(best));
   return notes;
 }
 

@@ -81,7 +81,7 @@ JsonValue estimate_json(const Estimate& made, const std::string& input, const De
     json["device_bytes"] = device->memory;
     if (activations_of(profile) > device->memory) json["notes"].push_back({{"note", "activations do not fit"}});
   }
-  append(json["notes"], notes_on_origins({{profile.model, to_string(profile.origin)}}));
+  append(json["notes"], notes_on_origins({{profile.model, {to_string(profile.origin)}}}));
   return json;
 }
 

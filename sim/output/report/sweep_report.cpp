@@ -135,7 +135,7 @@ std::vector<ScalingReference> references_of(const SweepResult& result) {
 
 }  // namespace
 
-JsonValue sweep_document(const SweepResult& result, bool with_rows) {
+JsonValue sweep_document(const SweepResult& result, bool with_rows, const std::map<std::string, NearestError>& errors) {
   const ScenarioLabels labels = labels_of(result);
   JsonValue document{{"rows", with_rows ? rows_of(result, labels) : JsonValue::array()},
                      {"same", JsonValue::object()},
@@ -147,14 +147,15 @@ JsonValue sweep_document(const SweepResult& result, bool with_rows) {
     const bool is_default = value.empty() || value == "none" || (name == "micro-batches" && value == "1");
     if (!labels.differs_by(name) && !is_default) document["same"][name] = value;
   }
-  std::map<std::string, std::string> origin_by_profile;
-  for (const ResultRow& row : result.rows) origin_by_profile[std::string(row.profile)] = row.origin;
+  std::map<std::string, TimesOfProfile> times_by_profile;
+  for (const ResultRow& row : result.rows) times_by_profile[std::string(row.profile)].origin = row.origin;
+  for (const auto& [profile, error] : errors) times_by_profile[profile].error = error;
   document["groups"] = result.groups.size();
   if (with_rows) add_references(document, document["rows"], references_of(result));
   add_races(result, document);
   add_notes_on_marks(document["notes"], document["rows"], result.rule);
   if (is_without_chance(result)) document["notes"].push_back({{"note", "nothing random"}});
-  append(document["notes"], notes_on_origins(origin_by_profile));
+  append(document["notes"], notes_on_origins(times_by_profile));
   return document;
 }
 

@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 
 #include "sim/plans/collective/network_change.hpp"
+#include "sim/plans/schedule/offer.hpp"
 #include "sim/replay/training/memory.hpp"
+#include "sim/studies/calibration/known_errors.hpp"
 #include "sim/studies/results/scenario_labels.hpp"
 
 namespace allreplay {
@@ -85,7 +87,10 @@ Racer racer_of(const Outcome& outcome, std::string name) {
           .lower_bound_s = m.lower_bound_s,
           .equal_work_s = seconds_of_equal_work(outcome),
           .fits = fits(scenario, result),
-          .doubted_s = result.doubted_s};
+          .doubted_s = result.doubted_s,
+          .strategy = scenario.strategy->name,
+          .is_replaced = scenario.strategy->offer.how == Offered::Replaced,
+          .error = nearest_error(outcome).quantiles().p90};
 }
 
 std::optional<Doubt> doubt_on(const Scenario& scenario, const WinningRule& rule) {
@@ -115,6 +120,17 @@ void add_doubt(const std::vector<Racer>& ranked, const Doubt& doubt, JsonValue& 
                    {"nodes", doubt.nodes}};
 }
 
+// Adds the successor of a winner that its framework has replaced, if validation cannot tell the two apart.
+void add_successor(const std::vector<Racer>& ranked, JsonValue& json) {
+  const Racer& winner = ranked.front();
+  if (!winner.is_replaced) return;
+  const auto found =
+      std::ranges::find_if(ranked, [](const Racer& one) { return one.strategy == replacement && one.fits; });
+  if (found == ranked.end()) return;
+  const double times = found->equal_work_s / winner.equal_work_s;
+  if (times - 1 < winner.error) json["successor"] = {{"name", found->name}, {"times", times}, {"error", winner.error}};
+}
+
 }  // namespace
 
 JsonValue verdict_of(const std::vector<Racer>& ranked, std::size_t tied, bool per_sample,
@@ -140,6 +156,7 @@ JsonValue verdict_of(const std::vector<Racer>& ranked, std::size_t tied, bool pe
     json[key]["times"] = times;
   }
   if (doubt) add_doubt(ranked, *doubt, json);
+  add_successor(ranked, json);
   return json;
 }
 

@@ -38,6 +38,9 @@ struct Racer {
   double equal_work_s = 0;  ///< ranks it, see seconds_of_equal_work()
   bool fits = true;
   std::optional<double> doubted_s = {};  ///< the iteration with less bandwidth between nodes; none: not replayed
+  std::string_view strategy = {};
+  bool is_replaced = false;  ///< its framework has a successor (Offered::Replaced)
+  double error = 0;          ///< of 9 in 10 of the nearest predictions that were measured
 };
 
 Racer racer_of(const Outcome& outcome, std::string name);
@@ -54,7 +57,8 @@ std::optional<Doubt> doubt_on(const Scenario& scenario, const WinningRule& rule)
 /// The verdict of a race: winner, its iteration_s (or samples_per_s if iterations differ in samples) and
 /// above_bound_share; fastest, if that is another one within the tie; ties; next, the first outside of the tie, with
 /// `times`, how many times as long it takes; doubt, if another one is faster beyond the tie with less bandwidth between
-/// nodes. Only nothing_fits if nothing does. REQUIRES: ranked racers, `tied` of them within the tie.
+/// nodes; successor, if the winner's framework has replaced it by one that is slower by less than the error of
+/// predictions. Only nothing_fits if nothing does. REQUIRES: ranked racers, `tied` of them within the tie.
 JsonValue verdict_of(const std::vector<Racer>& ranked, std::size_t tied, bool per_sample,
                      const std::optional<Doubt>& doubt = {});
 
@@ -71,7 +75,9 @@ inline constexpr const char* winner_text =
     "for][. "
     "Next: {next/name}, {next/times:longer}].[ If collectives among {doubt/nodes} nodes reach "
     "{doubt/bandwidth_share:portion} of this bandwidth, {doubt/name} is {doubt/times:2} times as fast "
-    "({doubt/iteration_s} instead of {doubt/winner_iteration_s}).]";
+    "({doubt/iteration_s} instead of {doubt/winner_iteration_s}).][ PyTorch calls FSDP1 deprecated: "
+    "{successor/name} takes {successor/times:longer}, within the error of predictions ({successor/error:percent} in 9 "
+    "of 10).]";
 
 /// The sentences on an array "races" of verdicts.
 const View& verdict_view();

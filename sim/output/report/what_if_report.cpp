@@ -218,6 +218,7 @@ JsonValue target_document(const TargetAnswer& answer, const TargetSearch& search
       }
     }
   }
+  append(notes, note_on_origin(answer.base));
   document["notes"] = std::move(notes);
   return document;
 }

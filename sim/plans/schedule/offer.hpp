@@ -30,6 +30,9 @@ Framework find_framework(std::string_view name, const SourceLocation& place);
 /// Returns how the strategy can be run. `zero`: sharded by option --zero, which no framework has for a plan of blocks.
 Offered offered(const Strategy& strategy, bool zero);
 
+/// The strategy that has replaced those that are Offered::Replaced.
+inline constexpr std::string_view replacement = "fsdp2";
+
 /// Returns settings, or code to paste, that make a framework send what the strategy plans; "" if there are none.
 std::string settings_of(const Strategy& strategy, const StrategyOptions& options, const Profile& profile);
 

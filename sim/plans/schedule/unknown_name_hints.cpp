@@ -113,31 +113,37 @@ const Asked* find(const std::vector<Asked>& all, std::string_view name) {
   return nullptr;
 }
 
-[[noreturn]] void answer(std::string_view name, const SourceLocation& place, std::string_view wrong,
-                         std::string_view right) {
-  throw InputError(place, fmt::format("'{}': {}", name, wrong), right);
+NameHint hint_of(const Asked& asked) { return {std::string(asked.wrong), std::string(asked.right)}; }
+
+[[noreturn]] void answer(std::string_view name, const SourceLocation& place, const NameHint& hint) {
+  throw InputError(place, fmt::format("'{}': {}", name, hint.wrong), hint.right);
 }
 
 }  // namespace
 
-void hint_at_absent_name(std::string_view word, const SourceLocation& place) {
-  if (const Asked* asked = find(absent(), word)) answer(word, place, asked->wrong, asked->right);
-}
-
-void hint_at_non_strategy(std::string_view word, const SourceLocation& place) {
-  if (const Asked* asked = find(elsewhere(), word)) answer(word, place, asked->wrong, asked->right);
-  hint_at_absent_name(word, place);
+std::optional<NameHint> hint_on_word(std::string_view word) {
+  for (const auto* words : {&elsewhere(), &absent()})
+    if (const Asked* asked = find(*words, word)) return hint_of(*asked);
   if (row_named(algorithms(), word))
-    answer(word, place, "is a collective", fmt::format("--collective {}, with any strategy", word));
-  if (row_named(codecs(), word)) answer(word, place, "is a codec", fmt::format("--codec {}, with any strategy", word));
+    return NameHint{"is a collective", fmt::format("--collective {}, with any strategy", word)};
+  if (row_named(codecs(), word)) return NameHint{"is a codec", fmt::format("--codec {}, with any strategy", word)};
   constexpr std::size_t enough = 5;  // torch
   for (const Framework& framework : frameworks()) {
     const bool part = word.size() >= enough && framework.name.find(word) != std::string_view::npos;
     if (!part && word.find(framework.name) == std::string_view::npos) continue;
     std::vector<std::string> own;
     for (const Strategy* strategy : framework.strategies) own.emplace_back(strategy->name);
-    answer(word, place, fmt::format("which strategy of {}?", framework.name), choices(own));
+    return NameHint{fmt::format("which strategy of {}?", framework.name), choices(own)};
   }
+  return std::nullopt;
+}
+
+void hint_at_absent_name(std::string_view word, const SourceLocation& place) {
+  if (const Asked* asked = find(absent(), word)) answer(word, place, hint_of(*asked));
+}
+
+void hint_at_non_strategy(std::string_view word, const SourceLocation& place) {
+  if (const auto hint = hint_on_word(word)) answer(word, place, *hint);
 }
 
 }  // namespace allreplay

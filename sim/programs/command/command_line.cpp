@@ -81,7 +81,7 @@ CLI::Option* parsed(CLI::App& command, const Option& option) {
       fmt::format("{}{}{} is required", name, others.empty() ? "" : " or " + others.front()->longest_name(),
                   others.size() > 1 ? ", …" : ""),
       fmt::format("{}{}: {}; see allreplay {} --help", name, option.is_positional() || value.empty() ? "" : " " + value,
-                  option.help, command));
+                  option.help_in_one_line(), command));
 }
 
 // Returns an option that takes one value but was given several times, or null.

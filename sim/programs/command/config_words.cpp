@@ -163,7 +163,7 @@ class Merge {
     for (Part& part : parts_)
       for (const ConfigSetting& setting : part.config.settings) take(part, setting);
     if (const auto model = facts_.given.find("--model"); model != facts_.given.end())
-      add_model_of_arguments({"--model", model->second}, context_);
+      result_.models = add_model_of_arguments({"--model", model->second}, context_);
     take_profile_or_model(facts_, context_.files());
     take_cluster(facts_, context_.inputs);
     for (Part& part : parts_)
@@ -341,8 +341,10 @@ std::vector<std::string> take_files(std::vector<std::string>& words) {
 }  // namespace
 
 InputError ConfiguredWords::located(const InputError& error) const {
-  if (error.place().file != "command line") return error;
-  std::string flag = error.place().path;
+  const auto& [file, flag] = error.place();
+  if (const auto known = models.find({file, flag}); known != models.end())
+    return {known->second, error.wrong(), error.right()};
+  if (file != "command line") return error;
   if (const auto known = places.find(flag); known != places.end())
     return {known->second, fmt::format("({}) {}", flag, error.wrong()), error.right()};
   return error;
@@ -351,19 +353,24 @@ InputError ConfiguredWords::located(const InputError& error) const {
 ConfiguredWords with_config(const CommandLine& app, std::vector<std::string> words, Context& context) {
   const Command* command = words.empty() ? nullptr : row_named(app.commands, words[0]);
   const Option* option = command ? command->find("--config") : nullptr;
-  if (!option || option->value.name != values::file.name) return {std::move(words), {}};  // else of a sweep file
+  if (!option || option->value.name != values::file.name) return {std::move(words)};  // else of a sweep file
   const std::vector<std::string> files = take_files(words);
-  if (files.empty()) return {std::move(words), {}};
+  if (files.empty()) return {std::move(words)};
   return Merge(*command, std::move(words), context).result(files);
 }
 
-void add_model_of_arguments(const std::vector<std::string>& words, Context& context) {
+PlacesOfModels add_model_of_arguments(const std::vector<std::string>& words, Context& context) {
+  PlacesOfModels places;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const bool has_value = words[i].starts_with("--model=");
     if (!has_value && (words[i] != "--model" || i + 1 == words.size())) continue;
     const std::string name = has_value ? words[i].substr(8) : words[i + 1];
-    if (const auto model = model_in_arguments(context.files(), name)) context.inputs.files.add(name, *model);
+    const auto model = model_in_arguments(context.files(), name);
+    if (!model) continue;
+    for (const auto& [path, place] : places_in_arguments(context.files(), name)) places[{name, path}] = place;
+    context.inputs.files.add(name, *model);
   }
+  return places;
 }
 
 void add_config_option(Command& command, std::vector<std::string>& files) {

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/base/core/error.hpp"
@@ -10,12 +11,16 @@
 
 namespace allreplay {
 
+/// The places of the numbers of models in Megatron-LM's arguments, by file and by path in the model's JSON.
+using PlacesOfModels = std::map<std::pair<std::string, std::string>, SourceLocation>;
+
 /// A command line with the flags that follow from its configurations, and the places of these, by flag.
 struct ConfiguredWords {
   std::vector<std::string> words;
-  std::map<std::string, SourceLocation, std::less<>> places;
+  std::map<std::string, SourceLocation, std::less<>> places = {};
+  PlacesOfModels models = {};
 
-  /// If the error is about a flag that follows from a configuration, places it in that file.
+  /// If the error is about a flag or a model that follows from a configuration, places it in that file.
   InputError located(const InputError& error) const;
 };
 
@@ -25,7 +30,7 @@ ConfiguredWords with_config(const CommandLine& app, std::vector<std::string> wor
 
 /// Lets --model name a file of Megatron-LM's arguments: adds the model that they describe, as a file in memory. Throws
 /// InputError.
-void add_model_of_arguments(const std::vector<std::string>& words, Context& context);
+PlacesOfModels add_model_of_arguments(const std::vector<std::string>& words, Context& context);
 
 /// Adds --config, which with_config() takes away before a command is parsed.
 void add_config_option(Command& command, std::vector<std::string>& files);

@@ -1,13 +1,15 @@
 #include "sim/programs/command/help.hpp"
 
 #include <algorithm>
-#include <cctype>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "sim/base/core/text.hpp"
+#include "sim/formats/configs/config_file.hpp"
+#include "sim/formats/configs/entries.hpp"
 #include "sim/inputs/cluster/topology_spec.hpp"
+#include "sim/output/report/phrases.hpp"
 #include "sim/plans/pipeline/schedules.hpp"
 #include "sim/plans/schedule/unknown_name_hints.hpp"
 #include "sim/studies/results/row.hpp"
@@ -164,14 +166,15 @@ std::string schedule_help(const ScheduleRow& schedule, std::size_t width) {
                       width);
 }
 
-std::string column_help(const Column* one, std::size_t width) {
-  return one ? wrapped(fmt::format("{}: {}\nA column of results.\n", one->key, one->text()), width, 2) : "";
+std::string column_help(const std::vector<const Column*>& columns, std::size_t width) {
+  std::string text;
+  for (const Column* one : columns) text += wrapped(fmt::format("{}: {}\n", one->key, one->text()), width, 2);
+  return text + (columns.empty() ? "" : columns.size() == 1 ? "A column of results.\n" : "Columns of results.\n");
 }
 
 // Finds a column by its name in any case, without its unit ("bubble"), or by its first word ("exposed").
 const Column* column_like(std::string_view topic) {
-  std::string name(topic);
-  for (char& letter : name) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  const std::string name = lower_case(topic);
   const auto first = [&](const auto& matches) -> const Column* {
     const auto found = std::ranges::find_if(all_columns(), matches);
     return found == all_columns().end() ? nullptr : &*found;
@@ -179,6 +182,39 @@ const Column* column_like(std::string_view topic) {
   if (const Column* found = first([&](const Column& one) { return one.key == name; })) return found;
   if (const Column* found = first([&](const Column& one) { return one.key == name + "_s"; })) return found;
   return first([&](const Column& one) { return one.key.starts_with(name + "_"); });
+}
+
+// True if the topic is the column's title on screens, or the end of it: "efficiency" of "scaling eff.".
+bool is_titled(const Column& one, const std::string& topic) {
+  const std::string own_title = lower_case(one.title);
+  const std::vector<std::string_view> title = split(own_title, " "), words = split(topic, " ");
+  if (own_title.empty() || words.size() > title.size()) return false;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    std::string_view own = title[title.size() - words.size() + i];
+    const bool is_short = own.ends_with('.');
+    if (is_short) own.remove_suffix(1);
+    if (is_short ? !words[i].starts_with(own) : words[i] != own) return false;
+  }
+  return true;
+}
+
+std::vector<const Column*> columns_of(std::string_view topic) {
+  std::vector<const Column*> columns;
+  for (const Column& one : all_columns())
+    if (one.key == topic || is_titled(one, lower_case(topic))) columns.push_back(&one);
+  return columns;
+}
+
+// Help on words of frameworks: settings that --config reads, and others that users try.
+std::string framework_help(std::string_view topic, std::size_t width) {
+  std::string text;
+  for (const FrameworkSetting& one : framework_settings(topic)) {
+    const std::string flags = one.flags.empty() ? "reads it, with others" : "sets " + listed(one.flags, 3);
+    text += wrapped(fmt::format("{}: a setting of {}, for which --config {}\n", one.key, one.format, flags), width, 2);
+  }
+  if (!text.empty()) return text + "See docs/configurations.md.\n";
+  const auto hint = hint_on_word(topic);
+  return hint ? wrapped(fmt::format("{}: {}\nHere: {}\n", topic, hint->wrong, hint->right), width, 2) : "";
 }
 
 // Help on a kind of topology or, if the topic is a key, on all kinds that have it.
@@ -288,7 +324,7 @@ std::string topic_help(const CommandLine& app, std::string_view topic, std::size
     if (!option || file != "sweep")  // where every option is a key
       parts.push_back(key_help(schema, file, topic, width));
   parts.push_back(topology_help(topic, width));
-  parts.push_back(column_help(find_column(topic), width));
+  parts.push_back(column_help(columns_of(topic), width));
   parts.push_back(flag_help(app, topic, width));
   if (const Command* command = row_named(app.commands, topic)) parts.push_back(command_help(*command, width));
   std::erase(parts, "");
@@ -305,8 +341,8 @@ void execute(Context& context, const HelpArguments& arguments) {
   const std::size_t width = screen().width;
   if (topic.empty()) return context.console.print("{}", program_help(*app, width));
   std::string text = topic_help(*app, topic, width);
-  if (text.empty()) text = column_help(column_like(topic), width);
-  if (text.empty()) hint_at_non_strategy(topic, argument("help"));
+  if (const Column* like = text.empty() ? column_like(topic) : nullptr) text = column_help({like}, width);
+  if (text.empty()) text = framework_help(topic, width);
   std::vector<std::string> known = help_topics();
   for (const std::string& name : names_of(app->commands)) known.push_back(name);
   if (text.empty()) fail_with_nearest(topic, known, argument("help"), "unknown name '{}'");
@@ -316,10 +352,12 @@ void execute(Context& context, const HelpArguments& arguments) {
 }  // namespace
 
 void add_help(CommandLine& app) {
-  auto [command, arguments] = app.add<HelpArguments>("help",
-                                                     "explain all that has a name: command, option, strategy, "
-                                                     "collective, codec, schedule, key of a file, result column",
-                                                     execute);
+  auto [command, arguments] =
+      app.add<HelpArguments>("help",
+                             "explain all that has a name: command, option, strategy, "
+                             "collective, codec, schedule, key of a file, result column, setting of a "
+                             "framework",
+                             execute);
   arguments.app = &app;
   command.add_option("topic", arguments.topic, one_of("NAME", help_topics),
                      "its name, such as ddp, ring, topk, bucket_cap or compare (none: all commands)");

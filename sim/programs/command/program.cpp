@@ -88,6 +88,9 @@ std::string commands_with(const std::string& option) {
 }  // namespace
 
 std::vector<std::string> with_flags_as_options(const CommandLine& app, std::vector<std::string> words) {
+  if (!words.empty() && words[0] == "help")  // explains flags, too
+    for (std::size_t i = 1; i < words.size(); ++i)
+      if (words[i].starts_with("--") && words[i] != "--help") words[i].erase(0, 2);
   const Command* command = words.empty() ? nullptr : row_named(app.commands, words[0]);
   if (!command || !command->find("--option")) return words;
   std::vector<std::string> result;
@@ -150,11 +153,11 @@ void run_words(const std::vector<std::string>& given, Context& context) {
   require_no_empty(given);
   CommandLine app = command_line();
   add_commands(app, given.empty() ? "" : given.front());
-  const ConfiguredWords configured = with_config(app, given, context);
+  ConfiguredWords configured = with_config(app, given, context);
   try {
     const std::vector<std::string> words = with_flags_as_options(app, configured.words);
     require_known_words(app, words);
-    add_model_of_arguments(words, context);
+    configured.models.merge(add_model_of_arguments(words, context));
     app.parse(words, context);
     context.console.tell_held_notes();
   } catch (const InputError& error) {

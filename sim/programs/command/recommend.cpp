@@ -147,6 +147,10 @@ void recommend_and_print(Context& context, const RecommendArguments& arguments, 
   const Training training = arguments.training.training();
   RecommendTask task = task_of(context.inputs, arguments);
   task.request.watch = context.console.watch("recommend: strategies");
+  constexpr std::size_t many = 64;
+  if (task.sizes.size() > many)
+    context.console.note(
+        fmt::format("--workers gives {} sizes, each tuned by itself; LO:HI:x2 doubles", task.sizes.size()));
   require_countable(training, {&task.sizes.front().front(), 1});
   note_left_out(context.console, task.left_out);
   task.options.tell(context.console);

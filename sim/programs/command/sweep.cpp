@@ -13,6 +13,7 @@
 #include "sim/base/core/text.hpp"
 #include "sim/base/core/units.hpp"
 #include "sim/output/report/jobs_report.hpp"
+#include "sim/output/report/notes.hpp"
 #include "sim/output/report/sweep_report.hpp"
 #include "sim/programs/command/console.hpp"
 #include "sim/studies/experiment/sweep.hpp"
@@ -32,12 +33,30 @@ void print_array(Console& console, std::vector<std::string>& objects) {
   console.print("{}]\n", objects.empty() ? "[" : "\n");
 }
 
+// The errors of the nearest measurements, by the name of each estimated profile: those for its first row.
+std::map<std::string, NearestError> errors_of_estimates(const SweepResult& result, const Requests& requests,
+                                                        const Inputs& inputs) {
+  std::set<std::string_view> estimated;
+  for (const ResultRow& row : result.rows)
+    if (is_estimated(row.origin)) estimated.insert(row.profile);
+  std::map<std::string, NearestError> errors;
+  std::set<std::string> resolved;
+  Library library(inputs);
+  for (const Request request : requests) {
+    if (errors.size() == estimated.size()) break;
+    if (!resolved.insert(request.profile.value).second) continue;
+    const Scenario scenario = library.resolve(request);
+    if (estimated.contains(scenario.profile->name)) errors.emplace(scenario.profile->name, nearest_error(scenario));
+  }
+  return errors;
+}
+
 // Collects the simulated rows and prints them in order when all are complete.
 class Printout {
  public:
   Printout(const SweepArguments& arguments, const AskedSweep& asked)
       : arguments_(arguments),
-        of_jobs_(asked.of_jobs),
+        asked_(asked),
         keeps_(!arguments.json || (!arguments.tidy.empty() && arguments.out.empty())),
         rows_{"the sweep", {asked.questions.columns.begin(), asked.questions.columns.end()}, {}} {}
 
@@ -49,7 +68,8 @@ class Printout {
     objects_[place] = json_text(json_of(row.row), 2);
   }
 
-  void print_all(Console& console) {
+  void print_all(Context& context) {
+    Console& console = context.console;
     for (const auto& [place, warning] : warnings_) console.warn(warning);
     if (arguments_.json) return print_array(console, objects_);
     if (rows_.rows.empty()) return;
@@ -57,23 +77,27 @@ class Printout {
     constexpr std::size_t few = 30;  // rows that fit on a screen
     const std::size_t count = rows_.rows.size();
     const bool shows_all = arguments_.table || count <= few;
-    const JsonValue document =
-        of_jobs_ ? jobs_sweep_document(rows_)
-                 : sweep_document(sweep_result_of(std::move(rows_), arguments_.winning.rule()), shows_all);
+    const bool of_jobs = asked_.of_jobs;
+    const JsonValue document = of_jobs ? jobs_sweep_document(rows_) : document_of_rows(context.inputs, shows_all);
     const std::string& out = arguments_.out;
     if (shows_all)
-      console.show(of_jobs_ ? jobs_sweep_table_view() : sweep_table_view(), document);
+      console.show(of_jobs ? jobs_sweep_table_view() : sweep_table_view(), document);
     else
       console.print("{}\n", wrapped(fmt::format("{} rows{}; --table prints all.\n", count,
                                                 out.empty() ? "; --out FILE.csv or --csv keeps them" : " in " + out),
                                     screen().width));
-    console.show(of_jobs_ ? jobs_sweep_verdict_view() : sweep_verdict_view(), document);
+    console.show(of_jobs ? jobs_sweep_verdict_view() : sweep_verdict_view(), document);
   }
 
   /// The rows, for --tidy without --out.
   const ResultTable& rows() const { return rows_; }
 
  private:
+  JsonValue document_of_rows(const Inputs& inputs, bool with_rows) {
+    const SweepResult result = sweep_result_of(std::move(rows_), arguments_.winning.rule());
+    return sweep_document(result, with_rows, errors_of_estimates(result, asked_.requests, inputs));
+  }
+
   void print_csv(Console& console) const {
     const std::vector<std::string_view> columns(rows_.columns.begin(), rows_.columns.end());
     console.print("{}\n", csv_header(columns));
@@ -81,7 +105,8 @@ class Printout {
   }
 
   const SweepArguments& arguments_;
-  const bool of_jobs_, keeps_;
+  const AskedSweep& asked_;
+  const bool keeps_;
   std::map<std::size_t, std::string> warnings_;
   std::vector<std::string> objects_;  // in JSON
   ResultTable rows_;
@@ -188,7 +213,7 @@ void run_and_print(Context& context, SweepArguments arguments, Farm* farm) {
   last_words.reset();
   if (!arguments.tidy.empty())
     write_tidy(context, arguments, asked, how.out ? read_results(context.files(), *how.out) : printout.rows());
-  printout.print_all(context.console);
+  printout.print_all(context);
   if (how.out) {
     std::fflush(stdout);  // so that the table precedes the line on standard error
     const std::size_t kept = swept.rows - swept.simulated;

@@ -68,8 +68,8 @@ void append_rails(std::vector<FixedCause>& fixed, const Network& network) {
     fixed.push_back(
         {fmt::format("{} of {} ports per node", left, rails), CauseKind::Network, {{"rails", std::to_string(left)}}});
   };
-  if (rails >= 2 && rails % 2 == 0) add(rails / 2);
-  if (rails > 2) add(1);
+  // A filter of devices leaves those of half of the node, of a part of it, or one.
+  for (std::int64_t left = rails; left > 1; add(left)) left = left % 2 == 0 ? left / 2 : 1;
 }
 
 }  // namespace

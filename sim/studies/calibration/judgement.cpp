@@ -222,6 +222,12 @@ SpeedVerdict verdict_on(double ratio, double widest) {
   return ratio < 1 / widest ? SpeedVerdict::Fast : SpeedVerdict::AsExpected;
 }
 
+std::optional<double> unit_slip(double ratio, double step) {
+  const double steps = std::log(ratio) / std::log(step);
+  if (std::abs(std::abs(steps) - 1) > 1.0 / 3) return std::nullopt;
+  return steps > 0 ? 1 / step : step;
+}
+
 void sort_causes(std::vector<Cause>& causes, double median_quotient) {
   const auto key = [&](const Cause& cause) {
     constexpr double close = 0.005;  // fitted sizes are rounded to three digits

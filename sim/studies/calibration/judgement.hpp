@@ -36,6 +36,10 @@ inline constexpr Word<CauseKind> cause_kinds[] = {{CauseKind::Network, "network"
                                                   {CauseKind::Overlap, "overlap"}, {CauseKind::Setting, "setting"},
                                                   {CauseKind::Number, "number"}};
 
+/// The factor that brings a measured time near to the expected one if its unit is wrong: `step` or its inverse. None if
+/// the ratio of the two times is not about that.
+std::optional<double> unit_slip(double ratio, double step = 1000);
+
 /// One cause in isolation, with the time that it gives.
 struct Cause {
   std::string name;  ///< "half of the bandwidth between nodes"
@@ -73,6 +77,9 @@ Judgement judge(Library& library, const Request& request, const MeasuredNumber& 
 double in_unit(const Outcome& expected, MeasuredKind kind, double seconds);
 
 // Judges a log of a collective (nccl-tests, OSU, CSV) by size: the expected times, and causes of the gap.
+
+/// A size that was chosen for all rows of a log must fit them better by this than a cause of one size.
+inline constexpr double fitted_miss_in_log = 0.05;
 
 struct JudgedSize {
   Bytes bytes = 0;

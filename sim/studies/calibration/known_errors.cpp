@@ -22,12 +22,11 @@ constexpr CollectiveErrors collective_rows[] = {
      {{{0, 0.258, 0.722}, {0, 0.793, 0.875}, {0, 0.419, 0.641}, {0, 0.072, 0.478}}}},
 };
 
-ModelSplit split_of_model(const Outcome& outcome) {
-  const Degrees degrees = degrees_of(outcome.scenario);
+ModelSplit split_of_model(const Scenario& scenario, const ShardingConfig& sharding) {
+  const Degrees degrees = degrees_of(scenario);
   if (degrees.ep > 1) return ModelSplit::Experts;
   if (degrees.pp * degrees.tp * degrees.cp > 1) return ModelSplit::Hybrid;
-  const ShardingConfig& sharding = outcome.result.plan.sharding;
-  return sharding.zero > 0 || outcome.scenario.strategy->shards() ? ModelSplit::Sharded : ModelSplit::Replicated;
+  return sharding.zero > 0 || scenario.strategy->shards() ? ModelSplit::Sharded : ModelSplit::Replicated;
 }
 
 TimesFrom origin_of_times(const Profile& profile) {
@@ -160,11 +159,13 @@ std::span<const KnownError> known_errors() {
 
 std::span<const CollectiveErrors> collective_errors() { return collective_rows; }
 
-NearestError nearest_error(const Outcome& outcome) {
-  const Profile& profile = outcome.scenario.profile;
-  const ModelSplit split = split_of_model(outcome);
+namespace {
+
+NearestError nearest_to(const Scenario& scenario, const ShardingConfig& sharding) {
+  const Profile& profile = scenario.profile;
+  const ModelSplit split = split_of_model(scenario, sharding);
   const TimesFrom origin = origin_of_times(profile);
-  const Reach reach = reach_of(outcome.scenario);
+  const Reach reach = reach_of(scenario);
   const bool narrow = is_narrow_precision(profile);
   const auto distance = [&](const KnownError& row) {
     return std::tuple(std::abs(static_cast<int>(row.setting.split) - static_cast<int>(split)), row.narrow != narrow,
@@ -184,9 +185,20 @@ NearestError nearest_error(const Outcome& outcome) {
   differs(nearest->setting.times != origin, name_of(times_from, origin));
   differs(nearest->setting.reach != reach, name_of(network_reaches, reach));
   differs(!nearest->setting.device.empty() && !is_device(profile.device, nearest->setting.device), profile.device);
+  return found;
+}
+
+}  // namespace
+
+NearestError nearest_error(const Scenario& scenario) {
+  return nearest_to(scenario, scenario.options.strategy.sharding);
+}
+
+NearestError nearest_error(const Outcome& outcome) {
+  NearestError found = nearest_to(outcome.scenario, outcome.result.plan.sharding);
   const Metrics& metrics = outcome.result.metrics;
   const double missed = 1 - null_models(metrics).no_communication / metrics.iteration_s;
-  found.matters = nearest->matters && missed > communication_matters;
+  found.matters = found.known->matters && missed > communication_matters;
   return found;
 }
 

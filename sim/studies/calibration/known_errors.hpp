@@ -79,6 +79,8 @@ struct NearestError {
 
 /// Compares, in this order: how the model is split, precision, origin of the layer times, network, device.
 NearestError nearest_error(const Outcome& outcome);
+/// The same before a simulation, without `matters`.
+NearestError nearest_error(const Scenario& scenario);
 
 /// The errors of the time of an all-reduce of NCCL, by size: a row of a table of validation.md.
 struct CollectiveErrors {

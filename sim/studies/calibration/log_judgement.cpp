@@ -129,8 +129,7 @@ void add_causes_of_log(Library& library, const Request& request, LogJudgement& j
   };
   for (const FixedCause& one : all.fixed) add(one, one.name);
   for (const FittedCause& one : all.fitted) add(one, one.name("…"));
-  constexpr double close = 1.05;  // a size that was chosen for all rows must fit them this much better
-  sort_causes(judgement.causes, close);
+  sort_causes(judgement.causes, 1 + fitted_miss_in_log);
 }
 
 }  // namespace

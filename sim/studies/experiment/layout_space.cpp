@@ -109,13 +109,16 @@ std::optional<Obstacle> obstacle(const LayoutSearch& search, const ModelLayout& 
   if (search.global_batch % at_once != 0)
     return Obstacle{3, "--global-batch",
                     fmt::format("{} samples are not a multiple of {}: {} at a time on each of {} replicas",
-                                search.global_batch, at_once, one.samples, search.workers / group)};
+                                search.global_batch, at_once, one.samples, search.workers / group),
+                    fmt::format("a multiple of {}", at_once)};
   const std::int64_t batches = search.global_batch / at_once;
   if (one.strategy == "megatron" && one.chunks > 1 && batches % one.pp != 0)
     return Obstacle{3, "--global-batch",
-                    fmt::format("{}, not a multiple of pp {}", counted(batches, "micro-batch"), one.pp)};
+                    fmt::format("{}, not a multiple of pp {}", counted(batches, "micro-batch"), one.pp),
+                    fmt::format("a multiple of {}", at_once * one.pp)};
   if (one.strategy == "fsdp2" && one.schedule == "1f1b" && batches < one.pp)  // PyTorch's PipelineScheduleSingle
-    return Obstacle{3, "--global-batch", fmt::format("{}, fewer than pp {}", counted(batches, "micro-batch"), one.pp)};
+    return Obstacle{3, "--global-batch", fmt::format("{}, fewer than pp {}", counted(batches, "micro-batch"), one.pp),
+                    fmt::format("at least {}", at_once * one.pp)};
   return std::nullopt;
 }
 

@@ -33,8 +33,11 @@ std::string_view word_of(Recompute recompute) { return name_of(recompute_rules, 
                      "another, or another of --strategies");
   throw InputError(
       {"command line", nearest->flag}, "no layout is possible; the nearest fails because " + nearest->why,
-      fmt::format("numbers that powers of two divide, with tp up to {} (a node); give others by --pp, --tp, --cp, --ep",
-                  node));
+      !nearest->right.empty()
+          ? nearest->right
+          : fmt::format(
+                "numbers that powers of two divide, with tp up to {} (a node); give others by --pp, --tp, --cp, --ep",
+                node));
 }
 
 // --- forecasts -------------------------------------------------------------------------------------------------------

@@ -89,6 +89,7 @@ std::pair<std::string, std::string> framework_words(const LayoutSearch& search, 
 struct Obstacle {
   int check = 0;
   std::string flag, why;
+  std::string right = {};  ///< a value of the flag that would do; "": see the search's degrees
 };
 
 struct Layouts {

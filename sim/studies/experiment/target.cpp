@@ -24,6 +24,13 @@ double share(std::string_view text, const SourceLocation& place) {
   return number / (percent ? 100 : 1);
 }
 
+// A share that nothing exceeds; an efficiency may, if sharding saves work.
+double part(std::string_view text, const SourceLocation& place) {
+  const double number = share(text, place);
+  if (number > 1) throw InputError(place, fmt::format("{} is above 100 %", trim(text)), "at most 100%, such as 40%");
+  return number;
+}
+
 double amount(std::string_view text, const SourceLocation& place) { return parse_amount(text, "", place); }
 
 double bytes_in(std::string_view text, const SourceLocation& place) {
@@ -42,8 +49,8 @@ std::optional<double> of_all(std::optional<double> per_gpu, const Outcome& outco
 }
 
 constexpr TargetQuantity quantities[] = {
-    {"exposed", "exposed_comm_share", "exposed communication as a share of the iteration: 5%", share, exposed_share},
-    {"mfu", "mfu", "model FLOPs utilisation: 40%", share, [](const Outcome& one) { return speed_of_gpu(one).mfu; }},
+    {"exposed", "exposed_comm_share", "exposed communication as a share of the iteration: 5%", part, exposed_share},
+    {"mfu", "mfu", "model FLOPs utilisation: 40%", part, [](const Outcome& one) { return speed_of_gpu(one).mfu; }},
     {"tokens_per_s", "tokens_per_s", "tokens per second of all workers: 1.5M", amount,
      [](const Outcome& one) { return of_all(speed_of_gpu(one).tokens_per_s, one); }},
     {"samples_per_s", "samples_per_s", "samples per second of all workers: 20K", amount,

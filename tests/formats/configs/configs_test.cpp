@@ -410,6 +410,30 @@ TEST_CASE("the model of Megatron-LM's arguments") {
   CHECK(error_place([&] { model_in_arguments(files, "short.sh"); }) == "short.sh: --num-attention-heads");
 }
 
+TEST_CASE("a framework's setting is known by its key, and so are the flags that follow from it") {
+  const auto flags_of = [](std::string_view name) {
+    std::map<std::string, std::vector<std::string>> flags;
+    for (const FrameworkSetting& one : framework_settings(name)) flags[one.key] = one.flags;
+    return flags;
+  };
+  using Flags = std::vector<std::string>;
+  CHECK(flags_of("zero_optimization.stage").at("zero_optimization.stage") == Flags{"--strategy"});
+  CHECK(flags_of("stage").contains("zero_optimization.stage"));
+  CHECK(flags_of("--tensor-model-parallel-size").at("tensor_model_parallel_size") == Flags{"--tp"});
+  CHECK(flags_of("overlap_comm").contains("zero_optimization.overlap_comm"));  // of a stage, so without flags alone
+  CHECK(flags_of("HOROVOD_FUSION_THRESHOLD").size() == 1);
+  CHECK(flags_of("no_such_setting").empty());
+}
+
+TEST_CASE("numbers of a model in Megatron-LM's arguments have the places of their flags") {
+  Files files;
+  files.add("a.sh", "x --num-layers 2 --hidden-size 8 --num-attention-heads 3 \\\n  --vocab-size 16 --seq-length 32\n");
+  const auto places = places_in_arguments(files, "a.sh");
+  CHECK(places.at("/heads") == SourceLocation{"a.sh", "line 1: --num-attention-heads"});
+  CHECK(places.at("/positions").path.ends_with("--seq-length"));
+  CHECK_FALSE(places.contains("/kv_heads"));
+}
+
 TEST_CASE("what Megatron-LM's arguments lack is named by its flag") {
   const std::string sizes = "x --num-layers 2 --hidden-size 8 --num-attention-heads 2 --max-position-embeddings 32 ";
   const auto error_of = [&](const std::string& arguments) -> std::string {

@@ -178,11 +178,12 @@ TEST_CASE("Hugging Face's configurations") {
 }
 
 TEST_CASE("impossible transformers are refused in one line") {
-  CHECK(refused(R"({"model_type": "mixtral", "num_local_experts": 8, "num_experts_per_tok": 9})") == "config.json");
+  CHECK(refused(R"({"model_type": "mixtral", "num_local_experts": 8, "num_experts_per_tok": 9})") ==
+        "config.json: /num_experts_per_tok");
   CHECK(refused(R"({"model_type": "t5"})") == "config.json: /model_type");
-  CHECK(refused(R"({"model_type": "llama", "num_attention_heads": 33})") == "config.json");
-  CHECK(refused(R"({"model_type": "llama", "num_key_value_heads": 5})") == "config.json");
-  CHECK(refused(R"({"model_type": "vit", "patch_size": 15})") == "config.json");
+  CHECK(refused(R"({"model_type": "llama", "num_attention_heads": 33})") == "config.json: /num_attention_heads");
+  CHECK(refused(R"({"model_type": "llama", "num_key_value_heads": 5})") == "config.json: /num_key_value_heads");
+  CHECK(refused(R"({"model_type": "vit", "patch_size": 15})") == "config.json: /patch_size");
   CHECK(
       refused(R"({"family": "llama", "layers": 2, "hidden": 64, "heads": 3, "ffn": 8, "vocab": 9, "positions": 4})") ==
       "config.json: /heads");

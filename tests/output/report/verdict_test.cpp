@@ -108,6 +108,23 @@ TEST_CASE("less bandwidth is mentioned only if it changes the order") {
   CHECK_FALSE(verdict_of({racer("fsdp2", 0.12, 0.3), racer("megatron", 0.09, 0.2)}, 1, false, doubt).contains("doubt"));
 }
 
+TEST_CASE("a deprecated winner is named with its successor if predictions cannot tell them apart") {
+  const auto racer = [](const char* strategy, double ms) { return racer_of(outcome(strategy, "a", ms), strategy); };
+  const double error = racer("fsdp1", 100).error;
+  REQUIRE(error > 0.01);
+  const auto verdict = [&](const char* winner, double times) {
+    return verdict_of({racer(winner, 100), racer("zero-3", 100.1), racer("fsdp2", 100 * times)}, 1, false);
+  };
+  const JsonValue near = verdict("fsdp1", 1 + 0.9 * error);
+  CHECK(near.at("successor").at("name").get<std::string>() == "fsdp2");
+  CHECK(near.at("successor").at("times").get<double>() == Approx(1 + 0.9 * error));
+  CHECK(near.at("successor").at("error").get<double>() == Approx(error));
+  CHECK(verdict("composer", 1).contains("successor"));
+  CHECK_FALSE(verdict("fsdp1", 1 + 1.1 * error).contains("successor"));
+  CHECK_FALSE(verdict("zero-3", 1).contains("successor"));
+  CHECK_FALSE(verdict_of({racer("fsdp1", 100), racer("zero-3", 101)}, 1, false).contains("successor"));
+}
+
 TEST_CASE("a verdict has the winner, its ties, and the first outside of the tie") {
   const auto racer = [](const char* name, double seconds) {
     return Racer{

@@ -97,6 +97,11 @@ class Config(Case):
                 for word in (wrong, right):
                     self.assertIn(word, error.splitlines()[-1])
 
+    def test_a_number_of_a_model_that_is_wrong_is_named_by_its_argument(self):
+        file = self.write("gpt.sh", "x --num-layers 2 --hidden-size 64 --num-attention-heads 5 --vocab-size 64 --seq-length 32 --bf16 --micro-batch-size 1\n")
+        for words in (["run", "--config", file, *ON_H100, "--workers", 8], ["estimate", "--model", file, "--device", "h100", "--batch", 1]):
+            self.assertIn("gpt.sh: line 1: --num-attention-heads: ", refusal(*words))
+
     def test_a_trainer_file_without_fsdp_chooses_no_strategy(self):
         trainer = self.write("t.yaml", "per_device_train_batch_size: 2\nbf16: true\nmax_seq_length: 2048\nmodel_name_or_path: meta-llama/Meta-Llama-3-8B\n")
         own = ["run", "--config", trainer, *ON_H100, "--json"]

@@ -58,6 +58,12 @@ class Judge(program.Case):
         for factor, verdict in ((1.001, "as expected"), (0.999, "suspiciously fast")):
             self.assertEqual(self.judged(*PORTS, "--iteration", repr(factor * answer["fastest"]["iteration_s"]))["verdict"], verdict)
 
+    def test_a_number_in_another_unit_is_asked_about(self):
+        """1.206 s and 6793 tokens/s are expected."""
+        for option, number, meant in (("--iteration", 1350, "1350 ms"), ("--iteration", "1.5 ms", "1.5 s"), ("--tokens-per-second", 5.1, "5100 tokens/s"),
+                                      ("--mfu", "0.45%", "45 %"), ("--iteration", 3, None), ("--tokens-per-second", 434752, None)):
+            self.assertEqual(self.judged(*LLAMA, *H100, option, number)["meant"], meant)
+
     def test_a_planted_fault_comes_first(self):
         """What the fault's flags give in `run` is judged without them: the fault leads, and its flags are those that were planted."""
         faults = (["--bandwidth", "x0.5"], ["--protocol", "ll"], ["--precision", "fp32"], ["--recompute", "full"],

@@ -323,6 +323,10 @@ class Layouts(Case):
         more = f"{float(room.split()[0]) + 1}GB"
         self.assertTrue(self.json_of(*model, "--workers", 8, "--global-batch", 8, "--memory", more)[0]["fits"])
 
+    def test_samples_that_no_layout_divides_are_answered_with_some_that_one_does(self):
+        words = ["recommend", "--model", "llama3-8b", "--device", "h100", "--cluster", "h100x8-8x400gbps", "--workers", 24, "--global-batch"]
+        self.assertIn("24", refusal(*words, 1000).split("(")[-1])
+
     def test_where_flags_leave_nothing_that_fits_they_are_named(self):
         words = ["recommend", "--model", "llama3-8b", "--device", "h100", *CLUSTER, "--workers", 8, "--global-batch", 8]
         line = self.refused(*words, "--pp", 1, "--tp", 1, "--cp", 1, "--recompute", "none", "--strategies", "megatron", "--memory", "40GB")

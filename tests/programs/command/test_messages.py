@@ -136,6 +136,14 @@ class Words(Case):
     def test_help_knows_schedules_and_columns(self):
         self.assertIn("mfu: model FLOPs/s of a worker", output("help", "MFU", env=WIDE))
         self.assertIn("exposed_comm_s: ", output("help", "exposed", env=WIDE))
+        for title in ("efficiency", "scaling efficiency", "scaling eff."):
+            self.assertIn("relative_efficiency: ", output("help", title, env=WIDE))
+
+    def test_help_knows_the_words_of_frameworks(self):
+        for word, here in (("HYBRID_SHARD", "fsdp2 --shard-group F"), ("NO_SHARD", "ddp"), ("zero_optimization.stage", "--strategy"),
+                           ("--context-parallel-size", "--cp"), ("pytorch", "fsdp2"), ("--shard-group", "shard_group: ")):
+            with self.subTest(word):
+                self.assertIn(here, output("help", word, env=WIDE))
 
     def test_help_explains_all_of_a_name_once(self):
         told = output("help", "jitter", env=WIDE)

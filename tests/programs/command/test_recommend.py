@@ -310,6 +310,11 @@ class Recommend(Case):
         text = output("recommend", *SCENARIOS[-1], *BUDGET)
         self.assertEqual(re.findall(r"^ +(\d+)  \w", text, re.M)[:3], ["4", "8", "16"])
 
+    def test_many_sizes_are_noted(self):
+        words = ["recommend", *LENET5, "--cluster", "k80-10gbe", "-s", "wfbp", *BUDGET, "--json"]
+        for workers, is_many in (("2:66:+1", True), ("2:66", False)):  # a range without a step doubles
+            self.assertEqual("65 sizes" in self.run_program(*words, "--workers", workers).stderr, is_many)
+
     def test_an_impossible_size_drops_out_alone(self):
         words = [*LENET5, "--nodes", "2", "--gpus", "4", "--network", "100Gbps", "--inner", "200GB/s", "-s", "ddp", *BUDGET]
         done = self.run_program("recommend", *words, "--workers", "4,8,16", "--json")

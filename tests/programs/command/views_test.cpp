@@ -68,6 +68,7 @@ const char* const command_lines[] = {
     "recommend --profile resnet50_k80_b16 --cluster gtopk-1gbe --strategies ddp,horovod,best --budget 1",
     "compare --profile resnet50_k80_b16 --cluster k80-10gbe --strategies wfbp,zero-3",
     "compare --profile llama3-8b_h100_b1_bf16 --cluster dgx-8x8-100gbps --strategies fsdp2,megatron",
+    "compare --profile llama3-8b_h100_b1_bf16 --cluster h100x8-8x400gbps --workers 64 --strategies fsdp1,fsdp2",
     "recommend --profile llama3-8b_h100_b1_bf16 --cluster dgx-8x8-100gbps --strategies fsdp2,megatron --budget 1",
     "recommend --profile llama3-8b_h100_b1_bf16 --cluster dgx-8x8-100gbps --strategies best,fsdp2,megatron --zero 3 "
     "--budget 1",
@@ -124,6 +125,8 @@ const char* const command_lines[] = {
     "--fidelity alpha-beta",
     "judge --mfu 0.9 --profile llama3-8b_h100_b1_bf16 --cluster h100x8-8x400gbps --workers 64 --strategy fsdp2",
     "judge nccl.log --cluster k80-10gbe --workers 8",
+    "judge --iteration 1350 --profile llama3-8b_h100_b1_bf16 --cluster h100x8-8x400gbps --workers 64 --strategy fsdp2",
+    "judge slow.log --cluster k80-10gbe --workers 8",
 };
 
 // Files that the command lines name.
@@ -137,6 +140,9 @@ const std::pair<const char*, const char*> files[] = {
     {"nccl.log",
      "# all_reduce_perf\n# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n"
      "1024 256 float sum -1 90 0 0 0 90 0 0 0\n1048576 262144 float sum -1 9000 0.12 0.2 0 9000 0.12 0.2 0\n"},
+    {"slow.log",
+     "# all_reduce_perf\n# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n"
+     "1024 256 float sum -1 300000 0 0 0 300000 0 0 0\n1048576 262144 float sum -1 2000000 0 0 0 2000000 0 0 0\n"},
     {"small.json", R"({"name": "small", "profiles": ["llama3-8b_h100_b1_bf16"],
 "clusters": ["h100x8-8x400gbps"], "workers": [64],
 "strategies": [{"name": "fsdp2", "pp": [1, 4], "accumulate": 8}, {"name": "ddp", "bucket_cap": ["25 MB", "50 MB"]}]})"},

@@ -6,6 +6,8 @@
 #include "tests/catch.hpp"
 #include "tests/replay/training/scenario.hpp"
 
+#include "sim/studies/calibration/causes.hpp"
+
 using namespace allreplay;
 
 namespace judgement_test {
@@ -52,6 +54,32 @@ TEST_CASE("the verdict changes at the band's ends") {
   CHECK(verdict_on(0.7999, 1.25) == SpeedVerdict::Fast);
 }
 
+TEST_CASE("a time that is off by about a thousand may have another unit") {
+  CHECK(unit_slip(1179) == Approx(1e-3));  // 1350 s where 1.145 s are expected: 1350 ms
+  CHECK(unit_slip(0.0012) == Approx(1000));
+  for (const double ratio : {0.011, 0.5, 1.0, 3.0, 99.0, 10100.0, 1e6}) CHECK_FALSE(unit_slip(ratio));
+  CHECK(unit_slip(89, 100) == Approx(0.01));  // an MFU of 0.45 % where 40 % are expected
+  CHECK_FALSE(unit_slip(20, 100));
+}
+
+TEST_CASE("of a node's ports, every half down to one is a cause") {
+  const auto ports_of = [](std::int64_t rails) {
+    Scenario scenario;
+    scenario.workers = 16;
+    scenario.cluster.network.alpha = 1e-5;
+    scenario.cluster.network.beta = 1e-10;
+    scenario.cluster.network.node.emplace(NodeLevel{.workers = 8, .rails = rails});
+    std::vector<std::string> ports;
+    for (const FixedCause& cause : causes_in_network(scenario, true).fixed)
+      if (cause.words.front().name == "rails") ports.push_back(cause.words.front().value);
+    return ports;
+  };
+  CHECK(ports_of(8) == std::vector<std::string>{"4", "2", "1"});
+  CHECK(ports_of(6) == std::vector<std::string>{"3", "1"});
+  CHECK(ports_of(2) == std::vector<std::string>{"1"});
+  CHECK(ports_of(1).empty());
+}
+
 TEST_CASE("causes are sorted by their miss, fitted ones as if they missed by the median error too") {
   // log 1.1 = 0.0953: a fixed cause that misses by 0.09 stands before fitted ones, one that misses by 0.1 after them.
   CHECK(sorted({fixed("b", 0.1), fitted("fit", 0.001, 0), fixed("a", 0.09)}, 1.1) ==
@@ -74,6 +102,13 @@ TEST_CASE("the nearest errors are those of the same kind of profile and network"
   CHECK(sheets.known->setting.device == "A100");
   const NearestError sharded = nearest_error(outcome_of(Origin::Measured, "mine", "fsdp2"));
   CHECK(sharded.known->setting.split == ModelSplit::Sharded);
+}
+
+TEST_CASE("a scenario has the nearest errors of its outcome") {
+  for (const char* strategy : {"wfbp", "fsdp2", "zero-1"}) {
+    const Outcome outcome = outcome_of(Origin::Estimated, "roofline of A100, the usual for it", strategy);
+    CHECK(nearest_error(outcome.scenario).known == nearest_error(outcome).known);
+  }
 }
 
 TEST_CASE("every known error is plausible, and its name is given once") {

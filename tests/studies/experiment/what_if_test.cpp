@@ -4,9 +4,20 @@
 #include <map>
 
 #include "tests/catch.hpp"
+#include "tests/error_place.hpp"
 #include "tests/own_folder.hpp"
 
+#include "sim/studies/experiment/target.hpp"
+
 using namespace allreplay;
+
+TEST_CASE("a share above 100 % is no target, except of an efficiency, which sharding may raise above it") {
+  const SourceLocation place{"command line", "--target"};
+  for (const char* target : {"mfu>140%", "mfu<100.1%", "exposed<140%"})
+    CHECK(error_place([&] { parse_target(target, place); }) == "command line: --target");
+  for (const char* target : {"mfu<100%", "exposed<=100%", "efficiency>120%"})
+    CHECK_NOTHROW(parse_target(target, place));
+}
 
 TEST_CASE("what a change brings is counted in samples per second") {
   const OwnFolder folder;

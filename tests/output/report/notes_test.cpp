@@ -1,0 +1,58 @@
+// Notes that depend on how exact predictions are.
+#include "sim/output/report/notes.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/replay/training/scenario.hpp"
+
+using namespace allreplay;
+
+namespace notes_test {
+
+namespace {
+
+// On eight workers, in groups of `ep` for experts; the source is that of an estimate without a measured speed.
+Outcome outcome_of(Origin origin, std::int64_t ep) {
+  Profile profile;
+  profile.name = "p";
+  profile.precision = "fp8";
+  profile.origin = origin;
+  profile.source = "roofline of H100, the usual for it";
+  profile.layers.push_back({"l", to_time(1.0), to_time(2.0)});
+  profile.tensors.push_back({"t", 1000, 4000, 0});
+  Scenario scenario = scenario_of(std::move(profile), "megatron", 8, 1e-5, 1e-10);
+  scenario.options.parallel.ep = ep;
+  Outcome outcome{std::move(scenario), {}, 0};
+  outcome.result.metrics.iteration_s = 3;
+  return outcome;
+}
+
+JsonValue only_note(const Outcome& outcome) {
+  const JsonValue notes = note_on_origin(outcome);
+  REQUIRE(notes.size() == 1);
+  return notes.front();
+}
+
+}  // namespace
+
+TEST_CASE("the note on an estimate has the error of the nearest predictions, as judge has it") {
+  const Outcome experts = outcome_of(Origin::Estimated, 2);
+  const JsonValue note = only_note(experts);
+  CHECK(note.at("note").get<std::string>() == "not measured");
+  CHECK(note.at("page").get<std::string>() == "docs/generated/hybrids.md");
+  const NearestError error = nearest_error(experts);
+  REQUIRE(error.known->setting.split == ModelSplit::Experts);
+  CHECK(note.at("median").get<double>() == error.quantiles().median);
+  CHECK(note.at("p90").get<double>() == error.quantiles().p90);
+  CHECK(note.at("p90").get<double>() > only_note(outcome_of(Origin::Estimated, 1)).at("p90").get<double>());
+}
+
+TEST_CASE("other notes on times have no error") {
+  CHECK_FALSE(only_note(outcome_of(Origin::Reconstructed, 1)).contains("p90"));
+  CHECK(note_on_origin(outcome_of(Origin::Measured, 1)).empty());
+  CHECK_FALSE(note_on_origin(outcome_of(Origin::Estimated, 1).scenario.profile).front().contains("p90"));
+  const JsonValue several = notes_on_origins({{"a", {"estimated"}}, {"b", {"measured"}}, {"c", {"reconstructed"}}});
+  REQUIRE(several.size() == 2);
+  CHECK(several[1].at("profile").get<std::string>() == "c");
+}
+
+}  // namespace notes_test
