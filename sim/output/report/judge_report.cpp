@@ -323,8 +323,8 @@ const View& log_judgement_view() {
                             {"misses by", "{miss:percent}", "", "~ fitted"},
                             {"flags", "{own_flags:words}", "", "", true}},
                 .when = "shown"},
-      ViewText{"~: its size is fitted to the log, so it ranks as if it missed by {fitted_miss:percent} more. Misses "
-               "are means over all sizes; `allreplay collective` with the flags prints the times.",
+      ViewText{"~: fitted to the log, so it ranks as if it missed by {fitted_miss:percent} more. Misses are means over "
+               "sizes; `allreplay collective` with the flags prints times.",
                "some_fitted"},
       ViewList{"next", "To measure next: {why}: `{command}`", "", 4},
   }};

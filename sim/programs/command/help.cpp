@@ -327,6 +327,7 @@ std::string topic_help(const CommandLine& app, std::string_view topic, std::size
   parts.push_back(column_help(columns_of(topic), width));
   parts.push_back(flag_help(app, topic, width));
   if (const Command* command = row_named(app.commands, topic)) parts.push_back(command_help(*command, width));
+  parts.push_back(framework_help(topic, width));
   std::erase(parts, "");
   return fmt::format("{}", fmt::join(parts, "\n"));
 }
@@ -342,7 +343,6 @@ void execute(Context& context, const HelpArguments& arguments) {
   if (topic.empty()) return context.console.print("{}", program_help(*app, width));
   std::string text = topic_help(*app, topic, width);
   if (const Column* like = text.empty() ? column_like(topic) : nullptr) text = column_help({like}, width);
-  if (text.empty()) text = framework_help(topic, width);
   std::vector<std::string> known = help_topics();
   for (const std::string& name : names_of(app->commands)) known.push_back(name);
   if (text.empty()) fail_with_nearest(topic, known, argument("help"), "unknown name '{}'");
