@@ -5,6 +5,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "sim/base/core/units.hpp"
 #include "sim/output/report/notes.hpp"
@@ -24,9 +25,28 @@ Names names_of(const ResultRow& row) {
       std::string(row.collective), std::string(row.fidelity),   row.codec.empty() ? "none" : std::string(row.codec)};
 }
 
+// Adds to the strategies of rows that have all names in common the options in which they differ: "fsdp2
+// (shard_group=8)".
+void tell_apart(const SweepResult& result, std::vector<Names>& names) {
+  std::map<Names, std::vector<std::size_t>> alike;
+  for (std::size_t i = 0; i < names.size(); ++i) alike[names[i]].push_back(i);
+  for (const auto& [name, rows] : alike) {
+    std::vector<NamedValues> options;
+    for (const std::size_t row : rows) options.push_back(result.rows[row].options());
+    const NamedValues common = common_options(options);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      std::vector<std::string> own;
+      for (const auto& [option, value] : without(options[i], common))
+        own.push_back(fmt::format("{}={}", option, value));
+      if (!own.empty()) names[rows[i]][named_by_strategy] += fmt::format(" ({})", fmt::join(own, ", "));
+    }
+  }
+}
+
 ScenarioLabels labels_of(const SweepResult& result) {
   std::vector<Names> names;
   for (const ResultRow& row : result.rows) names.push_back(names_of(row));
+  tell_apart(result, names);
   return ScenarioLabels(std::move(names));
 }
 
