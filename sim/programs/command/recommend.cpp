@@ -146,7 +146,7 @@ void recommend_and_print(Context& context, const RecommendArguments& arguments, 
   const double line = efficiency_line(arguments);
   const Training training = arguments.training.training();
   RecommendTask task = task_of(context.inputs, arguments);
-  task.request.watch = context.console.watch("recommend: strategies");
+  task.request.watch = context.console.watch("recommend");
   require_countable(training, {&task.sizes.front().front(), 1});
   note_left_out(context.console, task.left_out);
   task.options.tell(context.console);
