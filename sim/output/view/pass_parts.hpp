@@ -13,7 +13,8 @@ struct PassPart {
 };
 
 /// Cuts the span of a task: computing, then collectives among tp or cp, then token exchange. A slow worker and
-/// interference stretch all of them by the same factor. Returns the whole span if there are none, or if the task is not a pass.
+/// interference stretch all of them by the same factor. Returns the whole span if there are none, or if the task is not
+/// a pass.
 std::vector<PassPart> parts_of(const Job& job, const Unrolled& unrolled, TaskId task, const Span& span);
 
 /// Returns the bytes of each collective inside the layer whose pass has this label: of its token exchanges, or of the
