@@ -22,18 +22,24 @@ double add_lines(Drawing& drawing, double top, const Text& like) {
   return top;
 }
 
-constexpr double sample_width = 22, after_sample = 6, entry_height = 18;  // of a legend's entry
+constexpr double sample_width = 22, after_sample = 6, entry_height = 18, next_line = 13;  // of a legend's entry
 
 double width_of_entry(const LegendEntry& entry, std::string_view font) {
   return sample_width + after_sample + text_width(entry.name, style::text_size, false, font);
 }
 
-void add_entry(Drawing& drawing, Position at, const LegendEntry& entry) {
+// Draws the entry in a box of this width, its name in as many lines as it needs; returns the y of the next one.
+double add_entry(Drawing& drawing, Position at, double width, const LegendEntry& entry) {
   entry.sample(drawing, {at.x, at.y + 3, sample_width, 11});
-  drawing.add(Text{.at = {at.x + sample_width + after_sample, at.y + 12.5},
-                   .text = entry.name,
-                   .colour = style::ink,
-                   .kind = "legend"});
+  const double left = sample_width + after_sample;
+  std::vector<std::string> lines{entry.name};
+  if (width_of_entry(entry, drawing.font) > width)
+    lines = wrapped(entry.name, style::text_size, width - left, false, drawing.font);
+  for (const std::string& line : lines) {
+    drawing.add(Text{.at = {at.x + left, at.y + 12.5}, .text = line, .colour = style::ink, .kind = "legend"});
+    at.y += next_line;
+  }
+  return at.y + entry_height - next_line;
 }
 
 // Cuts the segment from `a` to `b` off at the sides of the box (Liang and Barsky, 1984); false if nothing is left.
@@ -121,17 +127,18 @@ double add_note(Drawing& drawing, double top, const std::string& note) {
 double add_legend(Drawing& drawing, double top, const std::vector<LegendEntry>& entries) {
   constexpr double between = 14;
   if (entries.empty()) return top;
-  double x = style::margin;
+  double x = style::margin, bottom = top;  // of the line
+  const double right = drawing.width - style::margin;
   for (const LegendEntry& entry : entries) {
     const double width = width_of_entry(entry, drawing.font);
-    if (x > style::margin && x + width > drawing.width - style::margin) {
+    if (x > style::margin && x + width > right) {
       x = style::margin;
-      top += entry_height;
+      top = bottom;
     }
-    add_entry(drawing, {x, top}, entry);
+    bottom = std::max(bottom, add_entry(drawing, {x, top}, right - x, entry));
     x += width + between;
   }
-  return top + entry_height;
+  return bottom;
 }
 
 double width_of_legend(const std::vector<LegendEntry>& entries, std::string_view font) {
@@ -140,11 +147,8 @@ double width_of_legend(const std::vector<LegendEntry>& entries, std::string_view
   return widest;
 }
 
-double add_legend_column(Drawing& drawing, Position at, const std::vector<LegendEntry>& entries) {
-  for (const LegendEntry& entry : entries) {
-    add_entry(drawing, at, entry);
-    at.y += entry_height;
-  }
+double add_legend_column(Drawing& drawing, Position at, double width, const std::vector<LegendEntry>& entries) {
+  for (const LegendEntry& entry : entries) at.y = add_entry(drawing, at, width, entry);
   return at.y;
 }
 

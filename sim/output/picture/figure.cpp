@@ -14,10 +14,12 @@ constexpr double between_panels = 16, panel_title_size = 11.5, panel_title_heigh
 // The panels next to each other.
 double columns_of(const Figure& figure) { return static_cast<double>(std::min(figure.columns, figure.panels.size())); }
 
-// The room that a legend on the right takes.
+// The room that a legend on the right takes: at most a part of the picture, if its width is given.
 double width_of_legend(const Figure& figure) {
   if (figure.legend_place != LegendPlace::Right || figure.legend.empty()) return 0;
-  return between_panels + width_of_legend(figure.legend, figure.font);
+  constexpr double most = 320, most_of_picture = 0.35;
+  const double room = figure.width ? most_of_picture * *figure.width / figure.zoom : most;
+  return between_panels + std::min(width_of_legend(figure.legend, figure.font), room);
 }
 
 // Draws a row of panels, whose charts begin at one height; returns the y at which it ends.
@@ -89,7 +91,8 @@ Drawing draw(const Figure& figure) {
   double beside = 0;  // the end of a legend on the right
   if (legend && figure.legend_place == LegendPlace::Top) top = add_legend(drawing, top - 4, figure.legend) + 8;
   if (legend && figure.legend_place == LegendPlace::Right)
-    beside = add_legend_column(drawing, {style::margin + panels + between_panels, top + 14}, figure.legend);
+    beside = add_legend_column(drawing, {style::margin + panels + between_panels, top + 14},
+                               width_of_legend(figure) - between_panels, figure.legend);
   for (std::size_t first = 0; first < figure.panels.size(); first += figure.columns) {
     if (first > 0) top += 12;
     top = add_row(drawing, top, figure, first);

@@ -67,6 +67,7 @@ class RowPainter {
       : drawing_(drawing),
         chart_(chart),
         names_(std::min(widest(chart.rows, &ChartRow::name, drawing.font), 0.55 * room.width)),
+        row_height_(std::max(chart.row_height, most_lines() * name_line + 3)),
         field_(field_in(room)),
         inset_(has_bars(chart) ? 0 : 8),
         scale_(scale_with_room(chart.x, extent_of(chart), field_.width, drawing.font)) {
@@ -95,13 +96,25 @@ class RowPainter {
   }
 
  private:
+  static constexpr double name_line = 12;
+
+  std::vector<std::string> lines_of_name(const ChartRow& row) const {
+    return wrapped(row.name, style::text_size, names_, false, drawing_.font);
+  }
+
+  double most_lines() const {
+    std::size_t most = 1;
+    for (const ChartRow& row : chart_.rows) most = std::max(most, lines_of_name(row).size());
+    return static_cast<double>(most);
+  }
+
   double gap() const { return 0.32 * chart_.row_height; }
 
   Box field_in(const Box& room) const {
     const auto groups = std::ranges::count_if(chart_.rows, &ChartRow::starts_group);
     const double left = names_ + 8;
     return {room.x + left, room.y, room.width - left - width_of_ends(chart_, drawing_.font),
-            chart_.row_height * static_cast<double>(chart_.rows.size()) + gap() * static_cast<double>(groups + 1)};
+            row_height_ * static_cast<double>(chart_.rows.size()) + gap() * static_cast<double>(groups + 1)};
   }
 
   double x_of(double value) const {
@@ -116,18 +129,23 @@ class RowPainter {
     for (const ChartRow& row : chart_.rows) {
       if (row.starts_group) top += gap();
       const std::size_t first = drawing_.shapes.size();
-      visit(row, top + chart_.row_height / 2);
+      visit(row, top + row_height_ / 2);
       drawing_.mark_series(row.series, first);
-      top += chart_.row_height;
+      top += row_height_;
     }
   }
 
   void add_bar(const ChartRow& row, double y) {
     const double thickness = chart_.row_height - gap();
-    const auto write = [&](double x, const std::string& text, Align align, const char* kind) {
-      drawing_.add(Text{.at = {x, y + 4}, .text = text, .align = align, .colour = style::ink, .kind = kind});
+    const auto write = [&](double x, double middle, const std::string& text, Align align, const char* kind) {
+      drawing_.add(Text{.at = {x, middle + 4}, .text = text, .align = align, .colour = style::ink, .kind = kind});
     };
-    write(field_.x - 8, fitted(row.name, style::text_size, names_, false, drawing_.font), Align::End, "row");
+    const std::vector<std::string> names = lines_of_name(row);
+    double line = y - name_line / 2 * static_cast<double>(names.size() - 1);
+    for (const std::string& name : names) {
+      write(field_.x - 8, line, name, Align::End, "row");
+      line += name_line;
+    }
     if (!row.dots.empty())
       drawing_.add(Path{.points = {{field_.x, y}, {field_.right(), y}}, .look = {.line = style::grid, .width = 0.5}});
     double end = 0;
@@ -144,7 +162,7 @@ class RowPainter {
       for (const Look& look : {Look{.line = colour(0xFFFFFF), .width = 3}, Look{.line = style::ink}})
         add_error(*row.error, look, y);
     if (row.crossed) add_cross(drawing_, {x_of(row.box ? row.box->most : end) - 7, y});
-    if (!row.end.empty()) write(field_.right() + 8, row.end, Align::Start, "end");
+    if (!row.end.empty()) write(field_.right() + 8, y, row.end, Align::Start, "end");
   }
 
   void add_box(const RowBox& box, double y, double thickness) {
@@ -172,6 +190,7 @@ class RowPainter {
   Drawing& drawing_;
   const RowChart& chart_;
   double names_;  // width
+  double row_height_;
   Box field_;
   double inset_;  // distance of dots from the sides of the field
   Scale scale_;

@@ -224,6 +224,7 @@ const View& collectives_view() {
                             {"algorithm", "{algorithm}"},
                             {"protocol", "{protocol}"}},
                 .keys = 5},
+      ViewText{"*: the largest bus bandwidth at its size", "leaders"},
       ViewNotes{},
       ViewList{
           .items = "leaders", .text = "Fastest[ ({problem})] from {from:exact} to {to:exact}: {name}.", .most = 12},

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -74,6 +75,15 @@ JsonValue numbered(const std::vector<double>& values) {
   return object;
 }
 
+// Returns the largest of the workers' compute ratios; none with one replica.
+std::optional<double> largest_ratio(const Diagnosis& known, const std::vector<WorkerPlace>& workers) {
+  const std::vector<double> ratios = compute_ratios(known);
+  if (ratios.empty() || workers.empty()) return std::nullopt;
+  double largest = 0;
+  for (const auto& [replica, stage] : workers) largest = std::max(largest, ratios[known.job.worker(replica, stage)]);
+  return largest;
+}
+
 JsonValue finding_json(const Diagnosis& known, const Finding& found) {
   JsonValue object{{"what", std::string(name_of(finding_words, found.what))}, {"M", found.mended}};
   if (!found.workers.empty()) object["workers"] = pairs_of(found.workers);
@@ -82,6 +92,8 @@ JsonValue finding_json(const Diagnosis& known, const Finding& found) {
   if (!found.kind.empty()) object["kind"] = found.kind;
   if (!found.workers.empty()) object["names"] = names_of(known, found.workers);
   if (found.what == Finding::What::Stage) object["compute_ratio"] = compute_ratio(known, found.number);
+  if (found.what == Finding::What::Replica) object["compute_ratio"] = compute_ratio_of_replica(known, found.number);
+  if (const auto ratio = largest_ratio(known, found.workers)) object["compute_ratio"] = *ratio;
   object["step_s"] = known.iteration_without_s(found.mended);
   object["waste_share"] = waste_share(found.mended);
   if (found.as_others_s)
@@ -121,6 +133,16 @@ double critical_share(const Diagnosis& known, const std::string& asked) {
   return share;
 }
 
+// Makes an object with a value for each worker, by "replica,stage".
+template <class Value>
+JsonValue by_worker(const Diagnosis& known, const Value& value_of) {
+  auto object = JsonValue::object();
+  for (std::uint32_t replica = 0; replica < known.job.graph.replicas; ++replica)
+    for (std::uint32_t stage = 0; stage < known.job.graph.stages; ++stage)
+      object[fmt::format("{},{}", replica, stage)] = value_of(known.job.worker(replica, stage));
+  return object;
+}
+
 // The rows of the report's tables.
 void add_rows(const Diagnosis& known, JsonValue& json) {
   json["kinds"] = array_of(known.by_kind, [&](const KindAnswer& kind) {
@@ -140,19 +162,13 @@ void add_rows(const Diagnosis& known, JsonValue& json) {
     return slowdown_of(known, a) > slowdown_of(known, b);
   });
   workers.resize(std::min(workers.size(), most_slowest));
+  const std::vector<double> ratios = compute_ratios(known);
+  if (!ratios.empty()) json["compute_ratios"] = by_worker(known, [&](std::size_t worker) { return ratios[worker]; });
   json["slowest_workers"] = array_of(workers, [&](const WorkerPlace& worker) {
-    return JsonValue{{"worker", worker_name(known, worker)}, {"slowdown", slowdown_of(known, worker)}};
+    JsonValue row{{"worker", worker_name(known, worker)}, {"slowdown", slowdown_of(known, worker)}};
+    if (!ratios.empty()) row["compute_ratio"] = ratios[known.job.worker(worker.first, worker.second)];
+    return row;
   });
-}
-
-// Makes an object with a value for each worker, by "replica,stage".
-template <class Value>
-JsonValue by_worker(const Diagnosis& known, const Value& value_of) {
-  auto object = JsonValue::object();
-  for (std::uint32_t replica = 0; replica < known.job.graph.replicas; ++replica)
-    for (std::uint32_t stage = 0; stage < known.job.graph.stages; ++stage)
-      object[fmt::format("{},{}", replica, stage)] = value_of(known.job.worker(replica, stage));
-  return object;
 }
 
 JsonValue exposed_json(const ExposedTime& exposed) {
@@ -194,7 +210,9 @@ void add_exposure(const Diagnosis& known, const ExpectedTimes& expected_s, JsonV
   const auto last = static_cast<std::uint32_t>(
       std::max_element(exposure.waited_for_s.begin(), exposure.waited_for_s.end()) - exposure.waited_for_s.begin());
   if (const double waited = exposure.waited_for_s[last]; waited > noticeable * mean_of(known.measured_s))
-    json["latest"] = {{"worker", worker_name(known, {last, 0})}, {"waited_for_s", waited}};
+    json["latest"] = {{"worker", worker_name(known, {last, 0})},
+                      {"waited_for_s", waited},
+                      {"compute_ratio", largest_ratio(known, {{last, 0}}).value_or(1)}};
   json["what_ifs"] = array_of(known.what_ifs, [&](const WhatIfAnswer& answer) {
     return JsonValue{
         {"what", answer.what}, {"step_s", answer.step_s}, {"saved_share", 1 - answer.step_s / known.mean_replayed_s()}};
@@ -215,16 +233,23 @@ JsonValue fitted_json(const FittedJob& fitted) {
   return json;
 }
 
+constexpr const char* slowest_computes =
+    "The slowest computes {compute_ratio:2} times as long as the median of its stage's other replicas.";
+
 const View& suspect_view() {
   static const View view{{
       ViewText{"Suspect: none. No worker, stage or kind of op is slow.", "what=none"},
       ViewText{"Suspect: slow workers: {names}.", "what=workers"},
       ViewText{"Suspect: slow in every step: {names}.", "what=workers-in-every-step"},
+      ViewText{slowest_computes, "what=workers"},
+      ViewText{slowest_computes, "what=workers-in-every-step"},
       ViewText{
           "Suspect: stage {stage}, which computes {compute_ratio:1} times as long as the others. Move layers off it.",
           "what=stage"},
       ViewText{"Suspect: micro-batches of different length. Balance the tokens.", "what=micro-batches"},
-      ViewText{"Suspect: replica {replica}.", "what=replica"},
+      ViewText{
+          "Suspect: replica {replica}, which computes {compute_ratio:2} times as long as the median of the others.",
+          "what=replica"},
       ViewText{"Suspect: {kind}, which is slow, or varies.", "what=kind"},
       ViewText{"Suspect: no worker, but the sizes of {kind}, which differ by seq.", "what=sizes"},
       ViewText{"Suspect: all durations, which vary everywhere.", "what=spread"},
@@ -334,7 +359,8 @@ const View& diagnosis_view() {
             "{exposed_reduce_s}: late ranks {exposed_reduce/late_rank_s}, transfers {exposed_reduce/transfer_s}, "
             "gaps {exposed_reduce/gap_s}"}}},
       ViewText{
-          "Last to arrive at collectives: {latest/worker}. The ranks wait for it, {latest/waited_for_s} per step."},
+          "Last to arrive at collectives: {latest/worker}. The ranks wait for it, {latest/waited_for_s} per step. It "
+          "computes {latest/compute_ratio:2} times as long as the median of the others."},
       ViewEach{"findings", &suspect_view()},
       ViewNotes{},
       ViewTable{"kinds",
@@ -347,12 +373,17 @@ const View& diagnosis_view() {
                  {"slowdown", "{slowdown:3}"},
                  {"a forward op", "{forward_s}"},
                  {"a backward op", "{backward_s}", "a forward op"}}},
-      ViewTable{"slowest_workers", {{"slowest workers", "{worker}"}, {"slowdown", "{slowdown:3}"}}},
+      ViewTable{"slowest_workers",
+                {{"slowest workers", "{worker}"},
+                 {"slowdown", "{slowdown:3}"},
+                 {"computing / others'", "{compute_ratio:3}"}}},
       &sharded_view(),
       ViewText{"Slowdown: how much longer than the ideal one a step is if only these ops take their measured time; a "
                "worker's is the lesser of its replica's and its stage's. Of the waste: the share that disappears if "
                "they take the usual time. A forward or backward op: the mean of a stage's, of which a step has one for "
                "each micro-batch, bucket or unit."},
+      ViewText{"Computing / others': its forward and backward ops over the median of its stage's other replicas.",
+               "compute_ratios"},
   }};
   return view;
 }

@@ -280,7 +280,9 @@ JsonValue scaling_document(const std::vector<std::vector<Advice>>& sizes, double
     document["strategies"].push_back(std::move(row));
   }
   add_references(document, document["sizes"], {sizes.front().front().reference});
-  document["notes"] = note_on_origin(*winners.back());
+  document["notes"] = JsonValue::array();
+  add_note_on_misfits(document["notes"], document["sizes"]);
+  append(document["notes"], note_on_origin(*winners.back()));
   return document;
 }
 

@@ -22,13 +22,18 @@ void add_marks(JsonValue& row, const Outcome& outcome, const WinningRule& rule, 
   add_marks(row, fits(scenario, result), ties, free_share(scenario.options.memory.limit, result.memory.peak), rule);
 }
 
+void add_note_on_misfits(JsonValue& notes, const JsonValue& rows) {
+  if (std::ranges::any_of(rows, [](const JsonValue& row) { return !row.at("fits").get<bool>(); }))
+    notes.push_back({{"note", "does not fit"}});
+}
+
 void add_notes_on_marks(JsonValue& notes, const JsonValue& rows, const WinningRule& rule) {
   const auto any = [&](const char* mark, bool value) {
     return std::any_of(rows.begin(), rows.end(), [&](const JsonValue& row) { return row.at(mark) == value; });
   };
   if (any("ties", true)) notes.push_back({{"note", "tie"}, {"tie", rule.tie}});
   if (any("tight", true)) notes.push_back({{"note", "headroom"}, {"headroom", rule.headroom}});
-  if (any("fits", false)) notes.push_back({{"note", "does not fit"}});
+  add_note_on_misfits(notes, rows);
 }
 
 ViewColumn quantity(const std::string& hole, std::string_view like, std::string sign) {

@@ -18,6 +18,9 @@ namespace allreplay {
 void add_marks(JsonValue& row, bool fits, bool ties, const std::optional<double>& free, const WinningRule& rule);
 void add_marks(JsonValue& row, const Outcome& outcome, const WinningRule& rule, bool ties = false);
 
+/// Adds the note on the mark `!` if a row does not fit into memory.
+void add_note_on_misfits(JsonValue& notes, const JsonValue& rows);
+
 /// Adds a note for each mark that occurs in the rows: tie, too little headroom, does not fit into memory.
 void add_notes_on_marks(JsonValue& notes, const JsonValue& rows, const WinningRule& rule);
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "sim/base/core/units.hpp"
 #include "sim/output/report/notes.hpp"
@@ -24,9 +25,28 @@ Names names_of(const ResultRow& row) {
       std::string(row.collective), std::string(row.fidelity),   row.codec.empty() ? "none" : std::string(row.codec)};
 }
 
+// Adds to the strategies of rows that have all names in common the options in which they differ: "fsdp2
+// (shard_group=8)".
+void tell_apart(const SweepResult& result, std::vector<Names>& names) {
+  std::map<Names, std::vector<std::size_t>> alike;
+  for (std::size_t i = 0; i < names.size(); ++i) alike[names[i]].push_back(i);
+  for (const auto& [name, rows] : alike) {
+    std::vector<NamedValues> options;
+    for (const std::size_t row : rows) options.push_back(result.rows[row].options());
+    const NamedValues common = common_options(options);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      std::vector<std::string> own;
+      for (const auto& [option, value] : without(options[i], common))
+        own.push_back(fmt::format("{}={}", option, value));
+      if (!own.empty()) names[rows[i]][named_by_strategy] += fmt::format(" ({})", fmt::join(own, ", "));
+    }
+  }
+}
+
 ScenarioLabels labels_of(const SweepResult& result) {
   std::vector<Names> names;
   for (const ResultRow& row : result.rows) names.push_back(names_of(row));
+  tell_apart(result, names);
   return ScenarioLabels(std::move(names));
 }
 
@@ -46,17 +66,16 @@ JsonValue value_of(const std::string& column, std::string_view text, const Sourc
   return known && known->is_number() ? JsonValue(parse_number(text, place)) : JsonValue(text);
 }
 
+// Options have no column: those that tell rows apart are in their names.
+ViewTable table_of_rows() {
+  ViewTable table = result_table();
+  std::erase_if(table.columns, [](const ViewColumn& column) { return column.title == "options"; });
+  return table;
+}
+
 JsonValue rows_of(const SweepResult& result, const ScenarioLabels& labels) {
   const std::set<std::size_t> ties = ties_of(result);
-  std::vector<NamedValues> options;
-  std::set<Names> names;
-  for (const ResultRow& row : result.rows) {
-    options.push_back(row.options());
-    names.insert(names_of(row));
-  }
-  const NamedValues common = common_options(options);
-  const bool is_ambiguous = names.size() < result.rows.size();  // options distinguish rows, too
-  std::set<std::string> shown = keys_of({{result_table()}});    // a large sweep has many other cells
+  std::set<std::string> shown = keys_of({{table_of_rows()}});  // a large sweep has many other cells
   shown.insert({"iteration_s", "lower_bound_s"});
   auto rows = JsonValue::array();
   for (std::size_t i = 0; i < result.rows.size(); ++i) {
@@ -69,7 +88,6 @@ JsonValue rows_of(const SweepResult& result, const ScenarioLabels& labels) {
     json["relative_efficiency"] = row.relative_efficiency;
     add_names(json, labels, i);
     add_marks(json, row.fits(), ties.contains(i), row.free_memory, result.rule);
-    if (is_ambiguous) json["own_options"] = json_of(without(row.options(), common));
     rows.push_back(std::move(json));
   }
   return rows;
@@ -160,7 +178,7 @@ JsonValue sweep_document(const SweepResult& result, bool with_rows, const std::m
 }
 
 const View& sweep_table_view() {
-  static const View view{{ViewText{"{same}", "same"}, &reference_view(), result_table()}};
+  static const View view{{ViewText{"{same}", "same"}, &reference_view(), table_of_rows()}};
   return view;
 }
 

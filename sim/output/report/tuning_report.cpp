@@ -65,7 +65,9 @@ JsonValue tuning_document(const Tuning& tuning) {
   for (std::size_t i = 0; i < tuning.ranges.size() && !tuning.as_given; ++i)
     settings.insert(settings.end(), {"--option", tuning.ranges[i].option + "=" + tuning.trials[tuning.best].values[i]});
   value["settings"] = settings;
-  value["notes"] = note_on_origin(tuning.tuned);
+  value["notes"] = JsonValue::array();
+  add_note_on_misfits(value["notes"], value["trials"]);
+  append(value["notes"], note_on_origin(tuning.tuned));
   return value;
 }
 

@@ -12,6 +12,7 @@
 #include "sim/base/core/units.hpp"
 #include "sim/output/report/notes.hpp"
 #include "sim/output/report/phrases.hpp"
+#include "sim/studies/results/column.hpp"
 
 namespace allreplay {
 
@@ -31,7 +32,7 @@ std::string_view format_of(std::string_view key) {
   if (ends_with_any(key, {"per_s", "per_s_per_gpu"})) return "per_s";
   if (ends_with_any(key, {"_s"})) return "time";
   if (ends_with_any(key, {"bytes"})) return "size";
-  if (ends_with_any(key, {"efficiency", "mfu", "share"})) return "percent";
+  if (is_percentage(key)) return "percent";
   if (ends_with_any(key, {"gain"})) return "gain";
   return "";
 }

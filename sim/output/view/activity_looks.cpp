@@ -37,6 +37,7 @@ constexpr ActivityLook activity_looks[] = {
     {Activity::AllToAll, style::vermilion},
     {Activity::Send, style::purple},
     {Activity::Exchange, style::vermilion, white},
+    {Activity::LayerCollective, style::purple},
 };
 
 const ActivityLook& row_of_look(Activity activity) {

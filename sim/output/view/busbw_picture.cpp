@@ -20,6 +20,13 @@ const CollectiveRow& priced_row(const std::vector<PricedCollective>& all, std::s
 
 Bytes whole_bytes(double bytes) { return static_cast<Bytes>(std::llround(bytes)); }
 
+// Returns a size rounded to four digits, in binary units as on the axis.
+std::string binary_size(double bytes) {
+  for (const auto& [size, name] : {std::pair(0x1p30, "GiB"), std::pair(0x1p20, "MiB"), std::pair(0x1p10, "KiB")})
+    if (bytes >= size) return fmt::format("{:.4g} {}", bytes / size, name);
+  return fmt::format("{:.4g} B", bytes);
+}
+
 // A size at which another collective becomes the fastest, between two priced ones.
 struct Crossover {
   double bytes = 0, busbw_GBps = 0;
@@ -82,7 +89,7 @@ Drawing busbw_picture(const std::vector<PricedCollective>& all, const std::strin
   for (const std::vector<std::size_t>& rivals : problems)
     for (const Crossover& one : crossovers_of(all, rivals)) {
       marks.points.push_back({one.bytes, one.busbw_GBps});
-      sizes.push_back(fmt::format("{} from {}", names[one.after], format_size(whole_bytes(one.bytes))));
+      sizes.push_back(fmt::format("{} from {}", names[one.after], binary_size(one.bytes)));
     }
   if (sizes.empty()) return draw(chart);
   chart.series.push_back(std::move(marks));

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/core/json_value.hpp"
+#include "sim/output/view/pass_parts.hpp"
 #include "sim/output/view/traces.hpp"
 #include "sim/studies/jobs/jobs_run.hpp"
 
@@ -72,8 +73,10 @@ class JobsTrace {
         const Span& span = replay.spans[id];
         if (is_on_stream(label.kind)) {
           const bool codec = unrolled.separate_codec && is_codec(label.kind);
-          slice(work_name(job, label), process, codec ? codec_thread(job, label.worker_class) : label.worker_class,
-                span.start, span.end, replay.number + 1);
+          for (const PassPart& part : parts_of(job.job, unrolled, id, span))
+            slice(part_name(job, label, part.activity), process,
+                  codec ? codec_thread(job, label.worker_class) : label.worker_class, part.start, part.end,
+                  replay.number + 1);
         } else if (label.kind == Activity::Transfer) {
           const std::size_t lane = job.plan.transfers[label.item].lane, place = lanes[lane].take(span);
           if (place == threads[lane].size()) {
@@ -96,6 +99,11 @@ class JobsTrace {
     const std::string first =
         fmt::format("{}worker {}", job.plan.pipeline ? job.plan.roles[one.role].name + ", " : "", one.workers.front());
     return one.workers.size() == 1 ? first : fmt::format("{} workers like {}", one.workers.size(), first);
+  }
+
+  static std::string part_name(const SeatedJob& job, const Label& label, Activity part) {
+    if (!is_inside_layer(part)) return work_name(job, label);
+    return fmt::format("{} of {}", title_of(part), job.job.scenario.profile->layers[label.item].name);
   }
 
   static std::string work_name(const SeatedJob& job, const Label& label) {

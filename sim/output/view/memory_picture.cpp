@@ -54,11 +54,13 @@ Chart chart_of(const TriedByName& tried, const Scenario& one, const std::string&
   chart.y = {.name = "iteration", .spacing = Spacing::Log10, .label = format_duration};
   if (high > low && high < 5 * low)  // a logarithmic axis would have too few round numbers
     chart.y = {.name = "iteration", .label = format_duration, .from = low - room, .to = high + room};
-  if (const auto limit = one.options.memory.limit)
+  if (const auto limit = one.options.memory.limit) {
+    const std::string asked = write_size(*limit), on_axis = format_size(*limit);
     chart.series.push_back(
-        {.name = fmt::format("--memory {}", write_size(*limit)),
+        {.name = fmt::format("--memory {}{}", asked, asked.ends_with("iB") ? fmt::format(" ({})", on_axis) : ""),
          .points = {{static_cast<double>(*limit) / 1e9, low}, {static_cast<double>(*limit) / 1e9, high}},
          .markers = false});
+  }
   chart.series.push_back({.name = "Pareto front", .points = front_of(std::move(all)), .markers = false});
   chart.note = fmt::format("{}every {}{}", large ? "×: does not fit; " : "", what,
                            activations ? "" : "; without activations, which the profile does not have");

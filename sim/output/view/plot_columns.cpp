@@ -60,7 +60,8 @@ Figure columns_figure(const PlotData& data) {
   const PlotOptions& options = data.options;
   const std::string name = options.name_of_y();
   Figure figure = figure_of(data, panels.size(), fmt::format("{}, by {}", name, options.axis_name(options.x)));
-  const bool shares = options.unit == "%" && *std::max_element(data.y.begin(), data.y.end()) <= 100;
+  const bool shares =
+      (options.unit == "%" || options.in_percent()) && *std::max_element(data.y.begin(), data.y.end()) <= 100;
   for (const PlotPanel& panel : panels) {
     RowChart chart{.x = {.name = name}, .row_height = 16};
     if (shares) chart.x.to = 100;

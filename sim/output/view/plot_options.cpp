@@ -297,10 +297,12 @@ std::string PlotOptions::axis_name(const std::string& column) const {
   return axis_of(column);
 }
 
+bool PlotOptions::in_percent() const { return !divides() && !unit && scale == 1 && is_percentage(y); }
+
 std::string PlotOptions::name_of_y() const {
   if (divides()) return axis_name(y);
   const std::string_view own = unit_of(y);
-  const std::string shown = unit.value_or(own == "s" || own == "B" ? std::string(own) : "");
+  const std::string shown = unit.value_or(in_percent() ? "%" : own == "s" || own == "B" ? std::string(own) : "");
   return shown.empty() ? axis_name(y) : fmt::format("{} ({})", axis_name(y), shown);
 }
 

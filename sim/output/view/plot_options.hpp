@@ -78,7 +78,11 @@ struct PlotOptions {
   std::string label(const std::string& value) const;
   /// Returns the name of a column on an axis.
   std::string axis_name(const std::string& column) const;
-  /// Returns the name of `y` with its unit in parentheses, if it has one: not for counts, shares and quotients.
+  /// True if `y` is shown in percent: a share or an efficiency, unless a unit or a scale was given.
+  bool in_percent() const;
+  /// The size of the unit that is shown, in units of the column.
+  double unit_size() const { return divides() ? 1 : in_percent() ? 0.01 : scale; }
+  /// Returns the name of `y` with its unit in parentheses, if it has one: not for counts and quotients.
   std::string name_of_y() const;
 };
 

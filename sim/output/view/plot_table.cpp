@@ -120,12 +120,12 @@ void divide(PlotData& data) {
         throw InputError(table.place_of(*row), fmt::format("no row to divide {} by", like), "\"over\" selects one");
       by = base->second;
     }
-    const double value = table.number(*row, options.y) / by / (options.divides() ? 1 : options.scale);
+    const double value = table.number(*row, options.y) / by / options.unit_size();
     if (!(value <= most_drawn))
       throw InputError(table.place_of(*row, options.y), "is divided by 0, or too little",
                        "\"over\" and \"scale\" with a value above 0");
     data.y.push_back(value);
-    const double divisor = by * (options.divides() ? 1 : options.scale);
+    const double divisor = by * options.unit_size();
     const auto add = [&](std::vector<std::optional<RowError>>& errors, const std::vector<std::string>& columns) {
       if (columns.empty()) return;
       errors.push_back(error_of(data, columns, *row));

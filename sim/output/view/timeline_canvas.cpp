@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -53,6 +54,9 @@ Look edged(Look look, bool is_large) {
 DrawnIteration::DrawnIteration(const Outcome& one, std::string its_name)
     : outcome(one), name(std::move(its_name)), rows(timeline_rows(one, one.result.episodes.back())) {
   pipeline() ? set_times_of_ranks() : set_times();
+  has_inside = std::ranges::any_of(rows.streams, [](const TimelineRow& row) {
+    return std::ranges::any_of(row.bars, [](const Bar& bar) { return is_inside_layer(bar.activity); });
+  });
 }
 
 void DrawnIteration::set_times() {
@@ -163,6 +167,45 @@ void TimelineCanvas::add_bars(const TimelineRow& row, double top, double height)
     if (row.bars[last].end > row.bars[first].start) add_group(row, first, last, top, height);
     first = last + 1;
   }
+}
+
+void TimelineCanvas::add_strip(std::size_t c, double top, double shrink) {
+  struct Sum {
+    std::size_t count = 0;
+    Bytes bytes = 0;
+    Bar last;
+    Time length{0};
+  };
+  std::map<Activity, Sum> sums;
+  Time all{0};
+  const auto draw = [&](Time end) {
+    double at = timeline_.at(end - all);
+    for (const auto& [activity, sum] : sums) {
+      const double length = to_seconds(sum.length), width = scale_ * length;
+      const std::string what = title_of(activity);
+      const std::string says = sum.count == 1
+                                   ? fmt::format("{} {}: {}", what, sum.last.name, length_and_time(at, at + length))
+                                   : fmt::format("{}: {} in {} layers", what, format_duration(length), sum.count);
+      Look look = look_of(activity);
+      if (width < thin) look.line = look.fill, look.width = 0.6;
+      drawing_.add(Rectangle{{x(at), top + shrink, width, shrink * (strip_height() - 1)},
+                             look,
+                             {what, fmt::format("{}, {}", says, format_size(sum.bytes))}});
+      at += length;
+    }
+    sums.clear();
+    all = Time(0);
+  };
+  Time end{0};
+  for (const Bar& bar : timeline_.rows.streams[c].bars) {
+    if (!is_inside_layer(bar.activity)) continue;
+    Sum& sum = sums[bar.activity];
+    sum = {sum.count + 1, sum.bytes + bar.bytes, bar, sum.length + (bar.end - bar.start)};
+    all += bar.end - bar.start;
+    end = bar.end;
+    if (scale_ * to_seconds(all) >= thin * static_cast<double>(sums.size())) draw(end);
+  }
+  draw(end);
 }
 
 void TimelineCanvas::add_labels(const TimelineRow& row, double top, double height) {

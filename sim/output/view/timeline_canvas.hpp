@@ -43,6 +43,7 @@ struct DrawnIteration {
   TimelineRows rows;
   Time zero;
   std::vector<double> starts, ends;  ///< by class: its own iteration, until its next one begins
+  bool has_inside = false;           ///< passes contain collectives inside layers
   Interval iteration;  ///< as in the metrics: from the latest start to the latest end; in a pipeline rank 0's
 
  private:
@@ -65,6 +66,11 @@ class TimelineCanvas {
   void add_labels(const TimelineRow& row, double top, double height);  ///< the captions of bars, where they fit
   /// Draws the end of class c's iteration, and the beginning of its next one.
   void add_next(std::size_t c, double top, double height);
+  /// The height of add_strip() unless it shrinks; 0 if there is nothing to draw.
+  double strip_height() const { return timeline_.has_inside ? 6 : 0; }
+  /// Draws the collectives inside the layers of stream c, below its passes. Short ones are drawn together, with the sum
+  /// of their lengths.
+  void add_strip(std::size_t c, double top, double shrink);
   /// Draws a line through the points with an arrow head of size `head` at the last one.
   void add_arrow(const std::vector<Position>& points, const Look& line, double head, const Meaning& meaning);
 

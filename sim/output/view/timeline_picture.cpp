@@ -128,6 +128,8 @@ std::string note_on(const std::vector<DrawnIteration>& timelines) {
         "lower. ";
   if (std::ranges::any_of(timelines, [](const DrawnIteration& one) { return !one.rows.network.empty(); }))
     note += "Numbers on collectives are blocks of the plan, in its order. ";
+  if (std::ranges::any_of(timelines, &DrawnIteration::has_inside))
+    note += "Below passes: the part of their time that collectives inside layers take, short ones together. ";
   return note + caveat_with_source(timelines.front().outcome.scenario.profile);
 }
 

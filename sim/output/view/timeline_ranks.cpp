@@ -23,7 +23,7 @@ class RankPainter : public TimelineCanvas {
     std::size_t chunks = 1;
     for (const StageResult& stage : stages) chunks = std::max(chunks, stage.chunks.size());
     lower_ = chunks > 1 ? std::min(4.0, lower_at_most / static_cast<double>(chunks - 1)) : 0;
-    const double wanted = pass_height + lower_ * static_cast<double>(chunks - 1) + between_ranks;
+    const double wanted = pass_height + lower_ * static_cast<double>(chunks - 1) + strip_height() + between_ranks;
     pitch_ = std::min(wanted, most_ranks_height / static_cast<double>(stages.size()));
     shrink_ = pitch_ / wanted;
   }
@@ -40,6 +40,7 @@ class RankPainter : public TimelineCanvas {
  private:
   double top_of(std::size_t rank) const { return top_ + pitch_ * static_cast<double>(rank); }
   double height() const { return pitch_ - shrink_ * between_ranks; }
+  double height_of_passes() const { return height() - shrink_ * strip_height(); }
 
   void add_idle(std::size_t rank) {
     for (const Interval& wait : timeline_.waits(rank))
@@ -70,15 +71,16 @@ class RankPainter : public TimelineCanvas {
       if (bar.end <= bar.start) continue;
       const auto before = std::count_if(chunks.begin(), chunks.end(),
                                         [&](const auto& one) { return is_pass(bar.activity) && one.chunk < bar.item; });
-      const double in_pair = bar.activity == Activity::Forward ? 0 : height() / 2;
+      const double in_pair = bar.activity == Activity::Forward ? 0 : height_of_passes() / 2;
       add_pass(bar, top_of(rank) + (bar.in_pair ? in_pair : shrink_ * lower_ * static_cast<double>(before)));
     }
+    add_strip(rank, top_of(rank) + height_of_passes(), shrink_);
     add_next(rank, top_of(rank), height());
   }
 
   void add_pass(const Bar& bar, double top) {
     const double start = timeline_.at(bar.start), end = timeline_.at(bar.end);
-    const Box box{x(start), top, x(end) - x(start), bar.in_pair ? height() / 2 : shrink_ * pass_height};
+    const Box box{x(start), top, x(end) - x(start), bar.in_pair ? height_of_passes() / 2 : shrink_ * pass_height};
     const std::string what = title_of(bar.activity);
     drawing_.add(Rectangle{box,
                            edged(look_of(bar.activity), box.width > 3),

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <tuple>
 
 #include <fmt/format.h>
 
+#include "sim/output/view/pass_parts.hpp"
 #include "sim/plans/collective/comm_cost.hpp"
 #include "sim/plans/pipeline/action.hpp"
 
@@ -87,14 +89,18 @@ class RowMaker {
         episode_(episode),
         places_(unrolled_.labels.size()),
         left_out_(unrolled_.labels.size(), false),
+        parts_(unrolled_.labels.size(), 1),
         made_by_(unrolled_.labels.size()),
-        lanes_(unrolled_.lanes) {}
+        lanes_(unrolled_.lanes) {
+    if (outcome.scenario.options.parallel.any()) job_ = job_of(outcome.scenario);
+  }
 
   TimelineRows make() {
     rows_.streams.resize(unrolled_.separate_codec ? 2 * unrolled_.classes : unrolled_.classes);
     add_streams();
     if (result_.plan.pipeline) add_passes();
     if (unrolled_.pairs) add_exchanges();
+    if (job_) cut_passes();
     find_makers();
     std::vector<std::size_t> by_start(unrolled_.transfers);
     for (std::size_t i = 0; i < by_start.size(); ++i) by_start[i] = i;
@@ -178,6 +184,41 @@ class RowMaker {
     rows_.first_micro_batch = 0;
   }
 
+  // Cuts the collectives inside layers off the bars of their layers.
+  void cut_passes() {
+    std::vector<std::vector<TaskId>> tasks(rows_.streams.size());  // by bar
+    std::vector<std::vector<std::size_t>> first(rows_.streams.size());
+    for (std::size_t row = 0; row < tasks.size(); ++row) tasks[row].resize(rows_.streams[row].bars.size());
+    for (TaskId task = 0; task < unrolled_.labels.size(); ++task)
+      if (on_stream(task) && !left_out_[task]) tasks[places_[task].row][places_[task].bar] = task;
+    for (std::size_t row = 0; row < tasks.size(); ++row) {
+      std::vector<Bar> bars;
+      for (std::size_t i = 0; i < tasks[row].size(); ++i) {
+        first[row].push_back(bars.size());
+        add_parts(tasks[row][i], std::move(rows_.streams[row].bars[i]), bars);
+        parts_[tasks[row][i]] = bars.size() - first[row].back();
+      }
+      rows_.streams[row].bars = std::move(bars);
+    }
+    for (TaskId task = 0; task < unrolled_.labels.size(); ++task)
+      if (on_stream(task)) places_[task].bar = first[places_[task].row][places_[task].bar];
+  }
+
+  void add_parts(TaskId task, Bar whole, std::vector<Bar>& bars) const {
+    bars.push_back(std::move(whole));
+    for (const PassPart& part : parts_of(*job_, unrolled_, task, span(task))) {
+      if (is_inside_layer(part.activity)) {
+        bars.push_back(bars.back());
+        const std::vector<Bytes> bytes = bytes_inside(*job_, label(task), part.activity);
+        bars.back().activity = part.activity;
+        bars.back().item = Payload::just_bytes;
+        bars.back().bytes = std::accumulate(bytes.begin(), bytes.end(), Bytes{0});
+        bars.back().ready = bars.back().start = add(episode_.start, part.start);
+      }
+      bars.back().end = add(episode_.start, part.end);
+    }
+  }
+
   // Adds a lane of token exchanges for each rank, and extends the passes of pairs until their last exchange has ended.
   void add_exchanges() {
     std::map<std::tuple<std::uint32_t, Activity, std::size_t, std::uint32_t>, Bar*> passes;
@@ -190,11 +231,16 @@ class RowMaker {
                             .from = rank,
                             .to = rank});
     }
+    std::size_t number = 0;  // among the exchanges of its pass
     for (std::size_t i = 0; i < unrolled_.exchange_of.size(); ++i) {
       const TaskId task = unrolled_.exchange(i);
       const Label& work = label(unrolled_.exchange_of[i]);
       const std::uint32_t chunk = chunk_of(result_.parallel->stages[work.worker_class], work.item);
       Bar bar = bar_of(task);
+      const bool next = i > 0 && unrolled_.exchange_of[i - 1] == unrolled_.exchange_of[i];
+      number = next ? number + 1 : 0;
+      const std::vector<Bytes> bytes = bytes_inside(*job_, work, Activity::Exchange);
+      if (number < bytes.size()) bar.bytes = bytes[number];
       bar.name = fmt::format("{} of {}", to_string(Action{work.kind, chunk, work.micro_batch}),
                              outcome_.scenario.profile->layers[work.item].name);
       if (const auto pass = passes.find({work.worker_class, work.kind, chunk, work.micro_batch}); pass != passes.end())
@@ -244,6 +290,7 @@ class RowMaker {
     const BarPlace place = take_row(lanes_[transfer.lane], bar_of(task), {.from = from, .to = to});
     if (const auto maker = made_by_[task]) {
       BarPlace made = places_[*maker];
+      made.bar += parts_[*maker] - 1;
       if (left_out_[*maker] && made.bar > 0) --made.bar;
       made_.push_back({{transfer.lane, place}, made});
     }
@@ -302,8 +349,10 @@ class RowMaker {
   const Result& result_;
   const Unrolled& unrolled_;
   const Episode& episode_;
-  std::vector<BarPlace> places_;                // by task, for those on streams
+  std::optional<Job> job_;                      // only with more than data parallelism
+  std::vector<BarPlace> places_;                // by task, for those on streams: its first bar
   std::vector<bool> left_out_;                  // by task: it has no bar, and places_ gives the next one
+  std::vector<std::size_t> parts_;              // by task: the number of its bars
   std::vector<std::optional<TaskId>> made_by_;  // by task, for transfers
   std::vector<std::vector<TimelineRow>> lanes_;
   std::vector<TimelineRow> exchanges_;                     // by rank

@@ -12,7 +12,9 @@ struct Bar {
   Activity activity = Activity::Backward;  ///< CopyOut for all copies
   std::string name;                        ///< "conv1", "block 3 (fc.weight, fc.bias)"
   std::string tensors;                     ///< for blocks: "fc.weight, fc.bias"
-  std::size_t item = 0;  ///< the layer, from 0 at the input; for transfers the plan's block, for passes the chunk
+  /// The layer, from 0 at the input; for transfers the plan's block, for passes the chunk, for collectives inside
+  /// layers Payload::just_bytes.
+  std::size_t item = 0;
   std::uint32_t micro_batch = 0;    ///< from 0
   Bytes bytes = 0;                  ///< for collectives: bytes sent, after compression
   Time ready{0}, start{0}, end{0};  ///< on the common clock of all iterations
@@ -43,8 +45,9 @@ struct MemoryCurve {
 };
 
 struct TimelineRows {
-  /// A compute stream per class of workers: the program with encodings and decodings. If codecs run on streams of their
-  /// own, these follow, one per class. Copies that take no time are left out.
+  /// A compute stream per class of workers: the program with encodings and decodings, and the collectives inside layers
+  /// (parts_of()). If codecs run on streams of their own, these follow, one per class. Copies that take no time are
+  /// left out.
   std::vector<TimelineRow> streams;
   /// In a pipeline, by rank: its passes ("1F0") and updates. A gap between layers splits a pass into several bars, but
   /// not in a pair, where a pass lasts until its last token exchange has ended.

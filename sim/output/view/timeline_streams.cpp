@@ -42,7 +42,7 @@ class StreamPainter : public TimelineCanvas {
   }
 
   double add_compute(std::size_t c, double top) {
-    const TimelineRow& row = timeline_.rows.streams[c];
+    const TimelineRow row = joined(timeline_.rows.streams[c]);
     const double bars = top + 13;
     for (std::uint32_t micro_batch = 0; micro_batch < timeline_.outcome.result.plan.sharding.accumulate;
          ++micro_batch) {
@@ -56,7 +56,19 @@ class StreamPainter : public TimelineCanvas {
     add_bars(row, bars, compute_height);
     add_labels(row, bars, compute_height);
     add_next(c, bars, compute_height);
-    return bars + compute_height + 4;
+    add_strip(c, bars + compute_height, 1);
+    return bars + compute_height + strip_height() + 4;
+  }
+
+  // Returns the row with collectives inside layers as a part of the layers' bars.
+  static TimelineRow joined(const TimelineRow& row) {
+    TimelineRow whole{.name = row.name, .bars = {}};
+    for (const Bar& bar : row.bars)
+      if (is_inside_layer(bar.activity))
+        whole.bars.back().end = bar.end;
+      else
+        whole.bars.push_back(bar);
+    return whole;
   }
 
   // Writes "backward 255.9 ms" above the bars of the phase.

@@ -114,9 +114,7 @@ class Writer {
           write_pass(bar, process(row), bar.in_pair ? thread_of_pairs(bar.activity) : thread(row));
     for (std::size_t row = 0; row < rows.streams.size(); ++row)
       for (const Bar& bar : rows.streams[row].bars)
-        if (bar.end > bar.start)
-          write_slice(name_of(bar), process(row), thread(row), bar, {{"activity", json(title_of(bar.activity))}},
-                      process(row) == 0);
+        if (bar.end > bar.start) write_work(bar, process(row), thread(row));
     for (const TimelineRow& row : rows.network)
       for (const Bar& bar : row.bars) write_transfer(bar, row);
     for (const Arrow& made : rows.made)
@@ -200,6 +198,12 @@ class Writer {
     events_.push_back(object(event));
   }
 
+  void write_work(const Bar& bar, int process, int thread) {
+    std::vector<Field> args{{"activity", json(title_of(bar.activity))}};
+    if (is_inside_layer(bar.activity)) args.emplace_back("bytes", json(bar.bytes));
+    write_slice(kernel_of(bar), process, thread, bar, std::move(args), process == 0);
+  }
+
   // Writes a slice that encloses those of the pass's layers.
   void write_pass(const Bar& bar, int process, int thread) {
     write_slice(bar.name, process, thread, bar, {{"activity", json(title_of(bar.activity))}, {"chunk", json(bar.item)}},
@@ -209,12 +213,13 @@ class Writer {
   // Returns an NCCL-style name, by which readers recognise communication.
   static std::string kernel_of(const Bar& bar) {
     if (bar.activity < Activity::Transfer) return name_of(bar);
-    const std::string op = bar.activity == Activity::ReduceScatter ? "ReduceScatter"
-                           : bar.activity == Activity::AllGather   ? "AllGather"
-                           : bar.activity == Activity::AllToAll    ? "SendRecv"
-                           : bar.activity == Activity::Send        ? "Send"
-                           : bar.activity == Activity::Exchange    ? "AllToAll"
-                                                                   : "AllReduce";
+    const std::string op = bar.activity == Activity::ReduceScatter     ? "ReduceScatter"
+                           : bar.activity == Activity::AllGather       ? "AllGather"
+                           : bar.activity == Activity::AllToAll        ? "SendRecv"
+                           : bar.activity == Activity::Send            ? "Send"
+                           : bar.activity == Activity::Exchange        ? "AllToAll"
+                           : bar.activity == Activity::LayerCollective ? "Collective"
+                                                                       : "AllReduce";
     return fmt::format("ncclKernel_{} {}", op, bar.name);
   }
 

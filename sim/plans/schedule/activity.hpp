@@ -37,7 +37,7 @@ enum class Activity : std::uint8_t {
   AllGather,
   AllToAll,
   Send,
-  Exchange,  ///< tokens to their experts or back, during the computation of another micro-batch
+  Exchange,  ///< tokens to their experts or back: in a lane of its own, or in pictures the part of a pass that it takes
   // Tasks of a replay that only wait:
   LeadIn,   ///< the delay of a class of workers after the earliest one
   Tick,     ///< the wait of a transfer for its lane's tick
@@ -51,6 +51,8 @@ enum class Activity : std::uint8_t {
   Unshard,     ///< FSDP: gathers a chunk's parameters
   Reshard,     ///< FSDP: frees them
   ReduceGrad,  ///< FSDP: reduces the chunk's gradients
+  // Only in pictures:
+  LayerCollective,  ///< the part of a pass that collectives inside its layer take, other than token exchange
 };
 
 struct ActivityRow {
@@ -96,6 +98,7 @@ inline constexpr ActivityRow activity_rows[] = {
     {Activity::Unshard, "unshard", "", "UNSHARD"},
     {Activity::Reshard, "reshard", "", "RESHARD"},
     {Activity::ReduceGrad, "reduce-grad", "", "REDUCE_GRAD"},
+    {Activity::LayerCollective, "layer-collective", "tp or cp collective"},
 };
 
 /// The rows have the order of the enumeration.
@@ -112,6 +115,9 @@ inline std::string title_of(Activity activity) {
 constexpr bool is_work(Activity activity) { return activity <= Activity::Mark; }
 constexpr bool is_pass(Activity activity) { return activity <= Activity::Forward; }
 constexpr bool is_copy(Activity activity) { return Activity::CopyOut <= activity && activity <= Activity::CopyIn; }
+constexpr bool is_inside_layer(Activity activity) {
+  return activity == Activity::Exchange || activity == Activity::LayerCollective;
+}
 constexpr bool is_codec(Activity activity) { return Activity::Encode <= activity && activity <= Activity::Codec; }
 /// True if it runs on a stream of a worker: not a wait, and not a transfer.
 constexpr bool is_on_stream(Activity activity) { return activity <= Activity::Codec && activity != Activity::Mark; }

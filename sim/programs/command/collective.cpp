@@ -111,7 +111,7 @@ void execute_one(Context& context, const CollectiveArguments& arguments, const P
   if (drawn)
     write_picture(context.files(), arguments.plot,
                   usage ? links_picture(*usage, *one.scenario.cluster.network.topology,
-                                        fmt::format("{}; {}", title, format_size(rows.back().bytes)))
+                                        fmt::format("{}; {}", title, write_size(rows.back().bytes)))
                         : busbw_picture({one}, title));
   if (arguments.json) return context.console.print_json(json["rows"]);
   context.console.show(collectives_view(), json);

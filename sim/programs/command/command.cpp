@@ -122,7 +122,8 @@ void on_farm(Console& console, const std::function<Farm::Answer()>& prepare,
 }
 
 Outcome run_with_progress(const Console& console, const Scenario& scenario) {
-  return run(scenario, console.watch(std::string(scenario.strategy->name))(steps_of(scenario)));
+  const std::string name(scenario.strategy->name);
+  return run(scenario, console.watch(name)(steps_of(scenario)), console.watch(name + ": plans"));
 }
 
 void add_engine(Command& command, std::string& engine) {

@@ -285,7 +285,8 @@ void execute(Context& context, const CompareArguments& arguments) {
       add_doubts(racers, rule, false, context.console.watch("compare: doubt"));
     }
   over_best = differences_from_fastest(comparison);
-  if (!arguments.csv) references = scaling_references(outcomes, rule);
+  if (!arguments.csv)
+    references = scaling_references(outcomes, rule, context.console.watch("compare: scaling reference"));
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(compare_chart(comparison)));
   if (!arguments.timeline.empty()) write_picture(context.files(), arguments.timeline, timeline_picture(outcomes));
   for (const Outcome& outcome : outcomes) context.console.warn(outcome.result.warning);

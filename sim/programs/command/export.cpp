@@ -86,7 +86,7 @@ void execute(Context& context, const ExportArguments& arguments) {
   } else {
     scenario = library.resolve(request);
     refuse_pipelines(scenario, "export", "plan --json, which run --plan replays");
-    plan = plan_of(scenario);
+    plan = plan_of(scenario, context.console.watch("plans"));
     if (scenario.profile->host.step > Time(0)) plan = with_host_step(std::move(*plan));
     scenario.profile = with_host_floors(*scenario.profile);
   }

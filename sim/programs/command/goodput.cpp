@@ -44,8 +44,9 @@ void execute(Context& context, const GoodputArguments& arguments) {
   const Outcome outcome = run_with_progress(context.console, std::move(scenario));
   context.console.warn(outcome.result.warning);
   warn_of_idle_options(context.console, arguments.scenario, {&outcome, 1});
-  const Goodput goodput = goodput_of(reliability, goodput_job(library, request, outcome), argument("--horizon"));
-  const ScalingReference reference = scaling_reference(outcome);
+  const Watch watch = context.console.watch("goodput: numbers of nodes, of which not all may occur");
+  const Goodput goodput = goodput_of(reliability, goodput_job(library, request, outcome, watch), argument("--horizon"));
+  const ScalingReference reference = scaling_reference(outcome, context.console.watch("scaling reference"));
   JsonValue json = arguments.json ? run_json(outcome, reference, training) : run_document(outcome, reference, training);
   json["goodput"] = arguments.json ? goodput_json(goodput) : goodput_document(goodput, reliability);
   if (const double useful = useful_share(goodput, reliability); training.is_asked() && useful > 0)

@@ -30,7 +30,7 @@ std::string code_of(const Scenario& scenario, const Plan& plan) {
 void execute(Context& context, const PlanArguments& arguments) {
   Library library(context.inputs);
   const Scenario scenario = library.resolve(arguments.scenario.request(arguments.strategy));
-  const Plan plan = plan_of(scenario);
+  const Plan plan = plan_of(scenario, context.console.watch("plans"));
   if (arguments.pytorch) return context.console.print("{}\n", code_of(scenario, plan));
   if (arguments.json) return context.console.print("{}\n", write_plan(plan, scenario.profile, scenario.options.dtypes));
   context.console.show(plan_view(), plan_summary(scenario, plan));

@@ -146,7 +146,7 @@ void recommend_and_print(Context& context, const RecommendArguments& arguments, 
   const double line = efficiency_line(arguments);
   const Training training = arguments.training.training();
   RecommendTask task = task_of(context.inputs, arguments);
-  task.request.watch = context.console.watch("recommend: strategies");
+  task.request.watch = context.console.watch("recommend");
   constexpr std::size_t many = 64;
   if (task.sizes.size() > many)
     context.console.note(

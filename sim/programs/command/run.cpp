@@ -64,7 +64,7 @@ void execute(Context& context, const RunArguments& arguments) {
   context.console.warn(outcome.result.warning);
   context.console.note(outcome.result.note);
   warn_of_idle_options(context.console, arguments.scenario, {&outcome, 1});
-  const ScalingReference reference = scaling_reference(outcome);
+  const ScalingReference reference = scaling_reference(outcome, context.console.watch("scaling reference"));
   if (arguments.json) {
     JsonValue json = run_json(outcome, reference, training);
     if (arguments.links) json["links"] = links_json(*usage);

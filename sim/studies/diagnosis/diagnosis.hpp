@@ -144,6 +144,13 @@ Moments moments(const MeasuredSteps& job, const std::vector<double>& own, std::u
 /// worker may be slow in all of them by chance.
 std::vector<WorkerPlace> slow_in_every_step(const MeasuredSteps& job, const std::vector<double>& own);
 
+/// Returns, by worker, the time of its forward and backward computes divided by the median of the other replicas' of
+/// its stage. Empty with one replica.
+std::vector<double> compute_ratios(const Diagnosis& known);
+
+/// Returns the same of a whole replica. REQUIRES: several replicas.
+double compute_ratio_of_replica(const Diagnosis& known, std::uint32_t replica);
+
 /// Returns, by worker, seconds per step between an op's dependencies and its start; in a group the last start counts,
 /// in a sharded job each rank's own.
 std::vector<double> gaps_before_ops(const MeasuredSteps& job);

@@ -2,6 +2,7 @@
 #include <numeric>
 #include <optional>
 
+#include "sim/studies/calibration/fit.hpp"
 #include "sim/studies/diagnosis/diagnosis.hpp"
 
 namespace allreplay {
@@ -28,14 +29,27 @@ std::vector<double> computing(const MeasuredSteps& job, const std::vector<double
   return times;
 }
 
+// Returns the same by worker, as a sum over steps.
+std::vector<double> computing_in_all(const MeasuredSteps& job, const std::vector<double>& own) {
+  const std::vector<double> times = computing(job, own);
+  std::vector<double> sums(std::size_t{job.graph.replicas} * job.graph.stages, 0.0);
+  for (std::size_t i = 0; i < times.size(); ++i) sums[i % sums.size()] += times[i];
+  return sums;
+}
+
+// Divides one of the times by the median of the others; 1 if that is 0.
+double over_others(std::vector<double> times, std::size_t one) {
+  const double own = times[one];
+  times.erase(times.begin() + static_cast<std::ptrdiff_t>(one));
+  const double usual = median(std::move(times));
+  return usual > 0 ? own / usual : 1;
+}
+
 // Returns, of the stages that are slow on every replica, the one that recovers most; none if that is below half.
 std::optional<std::uint32_t> heavy_stage(const Diagnosis& known) {
   const MeasuredSteps& job = known.job;
-  const std::vector<double> times = computing(job, known.durations.own);
-  const std::size_t workers = known.by_worker.size();
-  std::vector<double> by_worker(workers, 0.0);
-  for (std::size_t i = 0; i < times.size(); ++i) by_worker[i % workers] += times[i];
-  const double usual = sum_of(by_worker) / static_cast<double>(workers);
+  const std::vector<double> by_worker = computing_in_all(job, known.durations.own);
+  const double usual = sum_of(by_worker) / static_cast<double>(by_worker.size());
   std::optional<std::uint32_t> worst;
   for (std::uint32_t stage = 0; stage < job.graph.stages; ++stage) {
     const auto first = by_worker.begin() + static_cast<std::ptrdiff_t>(job.worker(0, stage));
@@ -118,6 +132,29 @@ std::vector<WorkerPlace> slow_in_every_step(const MeasuredSteps& job, const std:
       if (always) slow.emplace_back(replica, stage);
     }
   return slow;
+}
+
+std::vector<double> compute_ratios(const Diagnosis& known) {
+  const JobGraph& graph = known.job.graph;
+  if (graph.replicas == 1) return {};
+  const std::vector<double> by_worker = computing_in_all(known.computes(), known.own_computes());
+  std::vector<double> ratios(by_worker.size(), 1.0);
+  for (std::uint32_t stage = 0; stage < graph.stages; ++stage) {
+    const auto first = by_worker.begin() + static_cast<std::ptrdiff_t>(known.job.worker(0, stage));
+    for (std::uint32_t replica = 0; replica < graph.replicas; ++replica)
+      ratios[known.job.worker(replica, stage)] = over_others({first, first + graph.replicas}, replica);
+  }
+  return ratios;
+}
+
+double compute_ratio_of_replica(const Diagnosis& known, std::uint32_t replica) {
+  const JobGraph& graph = known.job.graph;
+  const std::vector<double> by_worker = computing_in_all(known.computes(), known.own_computes());
+  std::vector<double> by_replica(graph.replicas, 0.0);
+  for (std::uint32_t one = 0; one < graph.replicas; ++one)
+    for (std::uint32_t stage = 0; stage < graph.stages; ++stage)
+      by_replica[one] += by_worker[known.job.worker(one, stage)];
+  return over_others(std::move(by_replica), replica);
 }
 
 std::vector<double> gaps_before_ops(const MeasuredSteps& job) {

@@ -6,6 +6,8 @@
 #include <functional>
 #include <string>
 
+#include "sim/base/core/watch.hpp"
+
 namespace allreplay {
 
 /// Shows a bar with the time left on a terminal, if the work takes more than a second; otherwise, for logs, prints a
@@ -32,15 +34,6 @@ class Progress {
   bool terminal_, drawn_ = false;
   std::chrono::steady_clock::time_point start_, last_;
 };
-
-/// Receives the number of steps of some work, and returns the function to call after each, never concurrently; both
-/// may be empty.
-using Watch = std::function<std::function<void()>(std::size_t steps)>;
-
-/// watch(steps), or nothing if it is empty.
-inline std::function<void()> watched(const Watch& watch, std::size_t steps) {
-  return watch ? watch(steps) : std::function<void()>();
-}
 
 /// The steps of a part of watched work. finish() advances by those that it skipped, such as after an error.
 class StepsLeft {

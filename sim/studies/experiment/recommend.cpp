@@ -171,8 +171,8 @@ std::vector<Advice> ranked(std::vector<Advice> unsorted, const WinningRule& rule
 }
 
 // Sets the scaling reference of all sizes: that of the winner on the most workers.
-void add_references(std::vector<std::vector<Advice>>& sizes) {
-  const ScalingReference reference = scaling_reference(sizes.back().front().tuned);
+void add_references(std::vector<std::vector<Advice>>& sizes, const Watch& watch) {
+  const ScalingReference reference = scaling_reference(sizes.back().front().tuned, watch);
   for (std::vector<Advice>& ranking : sizes)
     for (Advice& one : ranking) one.reference = reference;
 }
@@ -250,7 +250,7 @@ std::vector<std::vector<Advice>> recommend(const std::vector<std::vector<Scenari
   std::vector<std::vector<Advice>> rankings;
   for (std::size_t size = 0; size < sizes.size(); ++size)
     rankings.push_back(ranked(std::move(answers[size]), sizes[size], request.rule, ruled_out));
-  add_references(rankings);
+  add_references(rankings, request.watch);
   return rankings;
 }
 

@@ -36,7 +36,7 @@ struct RecommendRequest {
   std::uint64_t seed = 1;
   int jobs = 2;
   WinningRule rule;
-  Watch watch = {};  ///< counts strategies; in what_if() also changes
+  Watch watch = {};  ///< counts strategies and replays for the reference; in what_if() also changes
 };
 
 /// A strategy that cannot run the scenario, and why.

@@ -13,12 +13,12 @@
 
 namespace allreplay {
 
-Outcome run(Scenario scenario, const std::function<void()>& after_step) {
+Outcome run(Scenario scenario, const std::function<void()>& after_step, const Watch& watch) {
   const auto start = std::chrono::steady_clock::now();
   Outcome outcome{std::move(scenario), {}, 0};
   const bool counts_iterations = outcome.scenario.stragglers.jitter.has_value();
   const auto replay = [&](const Scenario& one) {
-    Result result = simulate(one);
+    Result result = simulate(one, watch);
     if (after_step && !counts_iterations) after_step();
     return result;
   };

@@ -51,7 +51,7 @@ double efficiency_there(const Outcome& fewer, const Outcome& winner) {
 
 std::int64_t replica_workers_of(const Scenario& scenario) { return scenario.workers / degrees_of(scenario).dp; }
 
-ScalingReference fewest_workers_reference(const Outcome& winner) {
+ScalingReference fewest_workers_reference(const Outcome& winner, const Watch& watch) {
   const std::int64_t group = winner.scenario.options.strategy.sharding.shard_group;
   const std::string_view name = winner.scenario.strategy->name;
   ScalingReference reference{.strategy = group > 1 ? fmt::format("{} in groups of {}", name, group) : std::string(name),
@@ -61,6 +61,7 @@ ScalingReference fewest_workers_reference(const Outcome& winner) {
   const bool fixed = winner.scenario.given && winner.scenario.options.parallel.pipeline();
   const auto counts =
       fixed ? std::vector<std::int64_t>() : fewer_workers(winner.scenario.cluster.network, winner.scenario.workers);
+  const std::function<void()> advance = watched(watch, counts.size());
   for (const std::int64_t workers : counts) try {
       std::optional<Scenario> fewer = with_fewer_workers(winner.scenario, workers);
       if (!fewer) {
@@ -68,6 +69,7 @@ ScalingReference fewest_workers_reference(const Outcome& winner) {
         continue;
       }
       const Outcome outcome = run(std::move(*fewer));
+      if (advance) advance();
       if (!fits(outcome.scenario, outcome.result)) continue;
       reference.workers = workers;
       if (workers > 1) reference.efficiency = efficiency_there(outcome, winner);  // on one worker it is 1 by definition
@@ -92,14 +94,15 @@ std::string ScalingReference::in_words() const {
   return runs() ? fmt::format("--workers {}", workers) : "computation alone";
 }
 
-ScalingReference scaling_reference(const Outcome& winner) {
-  ScalingReference reference = fewest_workers_reference(winner);
+ScalingReference scaling_reference(const Outcome& winner, const Watch& watch) {
+  ScalingReference reference = fewest_workers_reference(winner, watch);
   reference.micro_batches = winner.result.plan.sharding.accumulate;
   reference.gpu_seconds = seconds_of_equal_work(winner) * winner.result.metrics.efficiency / reference.efficiency;
   return reference;
 }
 
-std::vector<ScalingReference> scaling_references(const std::vector<Outcome>& outcomes, const WinningRule& rule) {
+std::vector<ScalingReference> scaling_references(const std::vector<Outcome>& outcomes, const WinningRule& rule,
+                                                 const Watch& watch) {
   using Field = std::tuple<std::string, std::string, Fidelity>;
   const auto field_of = [&](const Outcome& one) {
     return Field(one.scenario.profile->name, one.scenario.cluster.name, one.result.fidelity);
@@ -120,7 +123,7 @@ std::vector<ScalingReference> scaling_references(const std::vector<Outcome>& out
       }
     const ScalingReference reference =
         places.empty() ? ScalingReference{.replica_workers = replica_workers_of(outcomes[members.front()].scenario)}
-                       : scaling_reference(outcomes[places[rank(contenders, rule).order.front()]]);
+                       : scaling_reference(outcomes[places[rank(contenders, rule).order.front()]], watch);
     for (const std::size_t one : members) references[one] = reference;
   }
   return references;

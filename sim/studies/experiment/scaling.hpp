@@ -30,11 +30,12 @@ struct ScalingReference {
 };
 
 /// Returns the reference of one outcome. If memory is limited, simulates it on fewer workers, with the same
-/// micro-batches or, if the samples of an iteration are given, with the same samples.
-ScalingReference scaling_reference(const Outcome& winner);
+/// micro-batches or, if the samples of an iteration are given, with the same samples. `watch`: counts replays.
+ScalingReference scaling_reference(const Outcome& winner, const Watch& watch = {});
 
 /// Returns each outcome's reference: of the winner on the most workers with its profile, cluster and fidelity.
-std::vector<ScalingReference> scaling_references(const std::vector<Outcome>& outcomes, const WinningRule& rule);
+std::vector<ScalingReference> scaling_references(const std::vector<Outcome>& outcomes, const WinningRule& rule,
+                                                 const Watch& watch = {});
 
 /// row_with_schedule(), followed by `reference_workers` and `relative_efficiency`.
 Row row_with_reference(const Outcome& outcome, const ScalingReference& reference);

@@ -184,18 +184,20 @@ std::int64_t nodes_of_job(const Scenario& scenario) {
   return static_cast<std::int64_t>(machines.size());
 }
 
-GoodputJob goodput_job(Library& library, const Request& request, const Outcome& outcome) {
+GoodputJob goodput_job(Library& library, const Request& request, const Outcome& outcome, const Watch& watch) {
   const std::int64_t workers = outcome.scenario.workers, nodes = nodes_of_job(outcome.scenario);
   const std::int64_t on_each = (workers + nodes - 1) / nodes;
   const Metrics& metrics = outcome.result.metrics;
   const double throughput = static_cast<double>(workers) / metrics.iteration_s;
   const auto relative = [&library, request, workers, on_each, throughput,
+                         advance = watched(watch, static_cast<std::size_t>(nodes - 1)),
                          known = std::make_shared<std::map<std::int64_t, double>>()](std::int64_t some_nodes) {
     const auto [one, fresh] = known->emplace(some_nodes, 1);
     if (!fresh) return one->second;
     Request fewer = request;
     fewer.workers = std::min(some_nodes * on_each, workers);
     const double iteration_s = run(library.resolve(fewer)).result.metrics.iteration_s;
+    if (advance) advance();
     return one->second = static_cast<double>(*fewer.workers.value) / iteration_s / throughput;
   };
   return {nodes, metrics.iteration_s, metrics.samples_per_s, relative};

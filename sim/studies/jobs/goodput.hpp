@@ -74,7 +74,8 @@ double useful_share(const Goodput& goodput, const Reliability& reliability);
 std::int64_t nodes_of_job(const Scenario& scenario);
 
 /// Makes a goodput job. `outcome` is the result of `request`. Throughputs on fewer nodes are simulated on demand, which
-/// throws InputError if strategy or collective do not allow so few workers. REQUIRES: the library outlives the result.
-GoodputJob goodput_job(Library& library, const Request& request, const Outcome& outcome);
+/// throws InputError if strategy or collective do not allow so few workers. `watch`: counts these simulations, at most
+/// one for each smaller number of nodes. REQUIRES: the library outlives the result.
+GoodputJob goodput_job(Library& library, const Request& request, const Outcome& outcome, const Watch& watch = {});
 
 }  // namespace allreplay

@@ -250,7 +250,7 @@ double JobsRunner::throughput(const JobEntry& entry, const SeatedJob& seated, st
   if (entry.kinds.empty() && seated.batches.empty()) fewer.kinds.clear();
   const SeatedJob job = seated_job(library_, file_, cluster_, fewer,
                                    {seated.seats.begin(), seated.seats.begin() + static_cast<std::ptrdiff_t>(workers)});
-  const JobsTimes times = replay({&job, 1}, false);
+  const JobsTimes times = replay_with_progress({&job, 1}, fmt::format("{} on {} workers", job.name, workers), false);
   return job.samples.value_or(static_cast<double>(workers)) / times_of(times.jobs.front(), times.period)->mean;
 }
 

@@ -118,7 +118,7 @@ constexpr Column registry[] = {
     measure("samples_per_s_per_gpu", "", "", "samples/s", higher,
             "samples per second / N; null (empty) if the batch size is unknown", per_gpu<&SpeedPerGpu::samples_per_s>,
             may_be_empty | later),
-    measure("mfu", "MFU", "", "1", higher,
+    measure("mfu", "MFU", "MFU", "1", higher,
             "model FLOPs/s of a worker / its device's dense peak; null (empty) if either is unknown",
             per_gpu<&SpeedPerGpu::mfu>, may_be_empty | later),
     detail("pp", "1", "ranks of the pipeline; this and the following: null (empty) with data parallelism only",
@@ -338,6 +338,10 @@ std::string axis_of(std::string_view key) {
 std::string_view unit_of(std::string_view key) {
   if (const Column* found = find_column(key)) return found->unit;
   return key.ends_with("_s") && !key.ends_with("_per_s") ? "s" : key.ends_with("_bytes") ? "B" : "";
+}
+
+bool is_percentage(std::string_view key) {
+  return key.ends_with("efficiency") || key.ends_with("mfu") || key.ends_with("share");
 }
 
 std::string title_of(const Column& column) {

@@ -78,6 +78,9 @@ const Column& column_of(std::string_view key);
 std::string axis_of(std::string_view key);
 std::string_view unit_of(std::string_view key);
 
+/// True if texts and axes show it in percent.
+bool is_percentage(std::string_view key);
+
 /// Returns the head of a table's column.
 std::string title_of(const Column& column);
 

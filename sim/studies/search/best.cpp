@@ -365,7 +365,7 @@ class Search {
 
 // Finds the best plan of blocks. If the search does not replay what will be simulated (jitter, other fidelities, other
 // strategies' sharding), its plan is then compared with the other strategies' in the real simulation.
-Candidate find_best_blocks(const Job& job) {
+Candidate find_best_blocks(const Job& job, const Watch& watch) {
   const Scenario& scenario = job.scenario;
   const std::vector<Scenario> all = others(scenario);
   Search search(job);
@@ -376,16 +376,16 @@ Candidate find_best_blocks(const Job& job) {
   for (const Scenario& other : all)
     if (!seen || !search.replays_unmodified(*other.strategy)) unseen.push_back(other);
   if (unseen.empty() && !scenario.options.memory.limit) return {{.fits = true}, std::move(found.front())};
-  return best_of(scenario, std::move(found), unseen);
+  return best_of(scenario, std::move(found), unseen, watch);
 }
 
 }  // namespace
 
-Plan find_best(const Job& job) {
+Plan find_best(const Job& job, const Watch& watch) {
   const ShardingConfig& sharding = job.scenario.options.strategy.sharding;
   const bool by_units = sharding.shards_parameters();
   if (!by_units && job.scenario.profile->tensors.empty()) return expand({}, job.scenario.profile, sharding);
-  Candidate best = by_units ? find_best_sharded(job) : find_best_blocks(job);
+  Candidate best = by_units ? find_best_sharded(job, watch) : find_best_blocks(job, watch);
   if (!best.cost.fits) nothing_fits(job.scenario, best.cost.bytes, "the smallest that was found");
   return std::move(best.plan);
 }

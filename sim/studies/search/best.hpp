@@ -10,6 +10,7 @@
 #include <limits>
 #include <vector>
 
+#include "sim/base/core/watch.hpp"
 #include "sim/plans/schedule/plan.hpp"
 #include "sim/replay/training/job.hpp"
 
@@ -17,10 +18,11 @@ namespace allreplay {
 
 /// Returns the best plan that the search finds before it reaches the lower bound or the end of its budget of replayed
 /// tasks. It is never slower than another strategy at the same ZeRO stage with the scenario's options and collective
-/// (in `message`, on up to 32 workers). The search itself replays in alpha-beta, with fair sharing if the fidelity is
-/// another. A given barrier holds for all plans; other strategies' options affect the plans that it starts from. With a
-/// memory limit, returns the fastest plan that fits; throws NothingFits if none does. Deterministic.
-Plan find_best(const Job& job);
+/// (in `message`, on up to 32 workers). `watch` counts the plans that best_of() compares. The search itself replays in
+/// alpha-beta, with fair sharing if the fidelity is another. A given barrier holds for all plans; other strategies'
+/// options affect the plans that it starts from. With a memory limit, returns the fastest plan that fits; throws
+/// NothingFits if none does. Deterministic.
+Plan find_best(const Job& job, const Watch& watch = {});
 
 /// Returns the schedule of the preemptive rule above: blocks are cut when a more urgent gradient is ready.
 BucketSchedule schedule_most_urgent(const Profile& profile, const BlockCost& cost);
@@ -56,9 +58,10 @@ bool is_affordable(const Scenario& scenario);
 std::vector<Scenario> others(const Scenario& scenario);
 
 /// Returns the best of these plans and of the others' plans, as they will be simulated. It uses a separate fabric, so
-/// that the caller's fabric does not reuse its prices. In `message` on more than 32 workers, returns the first that
-/// fits.
-Candidate best_of(const Scenario& scenario, std::vector<Plan> found, const std::vector<Scenario>& others);
+/// that the caller's fabric does not reuse its prices. `watch` counts plans. In `message` on more than 32 workers,
+/// returns the first that fits.
+Candidate best_of(const Scenario& scenario, std::vector<Plan> found, const std::vector<Scenario>& others,
+                  const Watch& watch = {});
 
 /// Varies FSDP2: the merging of the profile's units, what is freed, how far ahead gathers and how far behind reductions
 /// may be, which micro-batches reduce, and whether both share a lane; except for options that the user gives. Also
@@ -66,6 +69,6 @@ Candidate best_of(const Scenario& scenario, std::vector<Plan> found, const std::
 /// even merges by moves of borders. With jitter or a detailed fidelity, the search replays in alpha-beta without
 /// jitter, and then compares its best plans and the frameworks' in the real simulation (best_of()). With a memory
 /// limit, returns the fastest plan that fits; the smallest if none does.
-Candidate find_best_sharded(const Job& job);
+Candidate find_best_sharded(const Job& job, const Watch& watch = {});
 
 }  // namespace allreplay

@@ -38,7 +38,7 @@ class UnitSearch {
     replay_job_ = as_searched(job_);
   }
 
-  Candidate run() {
+  Candidate run(const Watch& watch) {
     for (const Scenario& other : others_) {
       Plan plan = other.strategy->plan(request(other.options.strategy));
       const Job prepared = as_searched(prepared_for(plan, job_));  // its calls may differ from those of fsdp2
@@ -59,7 +59,7 @@ class UnitSearch {
     }
     std::vector<Plan> found;
     for (Candidate& one : finalists_) found.push_back(std::move(one.plan));
-    return best_of(scenario_, std::move(found), others_);
+    return best_of(scenario_, std::move(found), others_, watch);
   }
 
  private:
@@ -205,6 +205,6 @@ class UnitSearch {
 
 }  // namespace
 
-Candidate find_best_sharded(const Job& job) { return UnitSearch(job).run(); }
+Candidate find_best_sharded(const Job& job, const Watch& watch) { return UnitSearch(job).run(watch); }
 
 }  // namespace allreplay

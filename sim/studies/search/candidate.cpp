@@ -78,7 +78,8 @@ std::vector<Scenario> others(const Scenario& scenario) {
   return all;
 }
 
-Candidate best_of(const Scenario& scenario, std::vector<Plan> found, const std::vector<Scenario>& others) {
+Candidate best_of(const Scenario& scenario, std::vector<Plan> found, const std::vector<Scenario>& others,
+                  const Watch& watch) {
   const Job job = job_of(scenario);
   const bool first = job.choice.fidelity == Fidelity::Message && scenario.workers > few_workers;
   Candidate best;
@@ -86,9 +87,12 @@ Candidate best_of(const Scenario& scenario, std::vector<Plan> found, const std::
     if (candidate.cost.better_than(best.cost)) best = std::move(candidate);
   };
   const auto done = [&] { return first && best.cost.fits; };
+  const std::function<void()> advance = watched(watch, found.size() + others.size());
   const auto try_on = [&](const Job& on, Plan plan) {
-    const Job prepared = prepared_for(plan, on);
+    Job prepared = prepared_for(plan, on);
+    prepared.scenario.after_iteration = nullptr;  // it counts those of the plan that is chosen
     consider(replayed(prepared, std::move(plan)));
+    if (advance) advance();
   };
   for (Plan& plan : found)
     if (!done()) try_on(job, std::move(plan));

@@ -89,3 +89,44 @@ TEST_CASE("no two looks share a colour, or a marker; neighbours differ in grey")
     CHECK(grey(one.colour) < 185);  // seen on white
   }
 }
+
+TEST_CASE("long names in a legend are broken into lines, whatever the width and wherever the legend is") {
+  for (const LegendPlace place : {LegendPlace::Top, LegendPlace::Right, LegendPlace::Bottom})
+    for (const std::optional<double> width : {std::optional<double>(), std::optional(330.0), std::optional(680.0)}) {
+      INFO(static_cast<int>(place) << ", " << width.value_or(0));
+      Figure figure{.columns = 1, .legend_place = place, .width = width};
+      Chart chart = curves(12);
+      for (std::size_t i = 0; i < chart.series.size(); ++i) {
+        chart.series[i].name =
+            "fsdp2 (reduce=replicas-last, prefetch=3, reduce_buffers=12, l=" + std::to_string(i) + ")";
+        REQUIRE(chart.series[i].name.size() >= 60);
+      }
+      add_panel(figure, "a panel", chart);
+      const Drawing drawing = draw(figure);
+      require_legible(drawing);
+      CHECK(panel_width_of(figure) >= 150);
+      std::string letters;  // without blanks: a long word may be broken, too
+      for (const std::string& line : texts(drawing, "legend")) letters += line;
+      std::erase(letters, ' ');
+      for (Series& series : chart.series) {
+        std::erase(series.name, ' ');
+        CHECK(letters.find(series.name) != std::string::npos);
+      }
+    }
+}
+
+TEST_CASE("long names of rows are broken into lines, and none is cut off") {
+  Figure figure{.columns = 1, .width = 330};
+  RowChart chart{.x = {.name = "time"}, .row_height = 16};
+  for (int i = 0; i < 12; ++i)
+    chart.rows.push_back(
+        {.name = "16, fsdp2 (reduce=replicas-last, prefetch=3, reduce_buffers=1, l=" + std::to_string(i) + ")",
+         .parts = {{"part", 1.0 + i, {}}},
+         .end = std::to_string(i)});
+  add_panel(figure, "a panel", chart);
+  const Drawing drawing = draw(figure);
+  require_legible(drawing);
+  std::string words;
+  for (const std::string& line : texts(drawing, "row")) words += (words.empty() ? "" : " ") + line;
+  for (const ChartRow& row : chart.rows) CHECK(words.find(row.name) != std::string::npos);
+}

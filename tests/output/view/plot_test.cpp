@@ -28,10 +28,10 @@ std::string sweep(std::size_t models, std::size_t sizes) {
     for (const Strategy& strategy : strategies())
       for (std::size_t size = 0; size < sizes; ++size, ++row) {
         const double workers = 8.0 * static_cast<double>(1U << size);
-        csv += fmt::format(
-            "a model with a name {},{},{},estimated,{},0.1,0.2,{},{},{},{},{},0.3,0.3,0.31,0.33,{},0.4\n", model,
-            strategy.name, workers, 0.3 + 0.01 * (row % 7), 0.01 * (row % 5), 0.001 * (row % 3), workers / 2,
-            0.5 + 0.01 * (row % 11), row + 1, 0.34 + 0.01 * (row % 4));
+        csv +=
+            fmt::format("a model with a name {},{},{},estimated,{},0.1,0.2,{},{},{},{},{},0.3,0.3,0.31,0.33,{},0.4\n",
+                        model, strategy.name, workers, 0.3 + 0.01 * (row % 7), 0.01 * (row % 5), 0.001 * (row % 3),
+                        workers / 2, 0.5 + 0.01 * (row % 11), row + 1, 0.34 + 0.01 * (row % 4));
       }
   return csv;
 }
@@ -100,7 +100,8 @@ TEST_CASE("an option of a row is a column of the table") {
   CHECK(table.columns == std::vector<std::string>{"options", "workers", "groups", "stop"});
   CHECK(table.rows[0].cells == Texts(std::vector<std::string>{"groups=2;stop=0", "8", "2", "0"}));
   CHECK(table.rows[1].cells == Texts(std::vector<std::string>{"", "8", "", ""}));
-  CHECK(table.rows[2].cells == Texts(std::vector<std::string>{"stop=1;workers=9", "8", "", "1"}));  // a column of the file stays
+  CHECK(table.rows[2].cells ==
+        Texts(std::vector<std::string>{"stop=1;workers=9", "8", "", "1"}));  // a column of the file stays
 }
 
 TEST_CASE("a series without an option is not named by it") {
@@ -214,8 +215,33 @@ TEST_CASE("an axis has the unit of its column, and rows without a number are lef
     return texts(figure(csv, options), "axis").back();
   };
   CHECK(axis_of("iteration_s") == "time per iteration (s)");
-  CHECK(axis_of("efficiency") == "efficiency");
-  CHECK(axis_of("mfu") == "mfu");
+  CHECK(axis_of("efficiency") == "efficiency (%)");
+  CHECK(axis_of("mfu") == "MFU (%)");
   CHECK(axis_of("tokens_per_s") == "tokens per second");
   CHECK(axis_of("memory_bytes") == "memory of a worker (B)");
+}
+
+TEST_CASE("shares and efficiencies are drawn in percent, unless a unit or a scale is given") {
+  const std::string csv =
+      "profile,strategy,workers,origin,iteration_s,mfu,sd\n"
+      "model,ddp,8,estimated,1,0.4,0.02\n"
+      "model,ddp,16,estimated,2,0.3,0.01\n";
+  const auto drawn = [&](PlotKind kind, const std::optional<std::string>& unit, double scale) {
+    PlotOptions options;
+    options.kinds = {kind};
+    options.y = "mfu";
+    options.unit = unit;
+    options.scale = scale;
+    options.error = {"sd"};
+    const Drawing drawing = figure(csv, options);
+    std::string all = texts(drawing, "axis").back() + "; ";
+    for (const Path& point : shapes<Path>(drawing, "point")) all += point.meaning.title + "; ";
+    for (const Circle& point : shapes<Circle>(drawing, "point")) all += point.meaning.title + "; ";
+    for (const std::string& end : texts(drawing, "end")) all += end + "; ";
+    return all;
+  };
+  CHECK(drawn(PlotKind::Lines, std::nullopt, 1) == "MFU (%); DDP: 8, 40; DDP: 16, 30; ");
+  CHECK(drawn(PlotKind::Lines, "", 1) == "MFU; DDP: 8, 0.4; DDP: 16, 0.3; ");
+  CHECK(drawn(PlotKind::Lines, "‰", 0.001) == "MFU (‰); DDP: 8, 400; DDP: 16, 300; ");
+  CHECK(drawn(PlotKind::Columns, std::nullopt, 1) == "MFU (%); 40; 30; ");
 }

@@ -741,3 +741,104 @@ TEST_CASE("eight ranks with 32 micro-batches have a number on each pass") {
   CHECK(passes >= 4 * 8 * 32);
   CHECK(texts(apart, "micro-batch").size() == passes);
 }
+
+namespace {
+
+// Four layers of 1 ms forward and 2 ms backward, every other one of experts, which exchanges tokens in each pass among
+// two workers. With tp the others sum among its workers.
+Scenario mixture(std::int64_t tp, std::int64_t pp = 1) {
+  Profile profile;
+  profile.name = "p";
+  for (LayerId layer = 0; layer < 4; ++layer) {
+    Layer one{std::to_string(layer), to_time(1e-3), to_time(2e-3)};
+    one.output_bytes = 0;
+    one.expert = layer % 2 == 1;
+    using Among = LayerCollective::Among;
+    for (const bool backward : {false, true}) {
+      if (one.expert) one.collectives.push_back({CollectiveOp::AllToAll, Among::Expert, 1000, backward});
+      if (!one.expert && tp > 1) one.collectives.push_back({CollectiveOp::AllReduce, Among::Tensor, 500, backward});
+    }
+    profile.layers.push_back(std::move(one));
+    profile.tensors.push_back({std::to_string(layer), 1000, 4000, layer});
+  }
+  if (tp > 1) profile.degrees = ProfileDegrees{.tp = tp};
+  Scenario scenario = scenario_of(profile, "ddp", 4 * tp * pp, 1e-3, 0);
+  scenario.options.parallel.ep = scenario.options.strategy.sharding.experts = 2;
+  scenario.options.parallel.tp = tp;
+  scenario.options.parallel.pp = pp;
+  scenario.options.strategy.sharding.accumulate = 2;
+  return scenario;
+}
+
+// The time that the row's bars of an activity take, and their bytes.
+std::pair<double, Bytes> sum_of(const TimelineRow& row, Activity activity) {
+  Time time{0};
+  Bytes bytes = 0;
+  for (const Bar& bar : row.bars)
+    if (bar.activity == activity) time += bar.end - bar.start, bytes += bar.bytes;
+  return {to_seconds(time), bytes};
+}
+
+}  // namespace
+
+TEST_CASE("collectives inside layers are parts of the passes, and are drawn below them") {
+  for (const std::int64_t tp : {1, 2})
+    for (const double slowdown : {1.0, 1.5}) {
+      INFO("tp " << tp << ", slowed " << slowdown);
+      Scenario scenario = mixture(tp);
+      if (slowdown > 1) scenario.stragglers.slow = {{0, slowdown}};
+      const Outcome outcome = run(scenario);
+      const ParallelResult& parallel = *outcome.result.parallel;
+      REQUIRE(parallel.exposed_ep_s > 0);
+      const Drawing drawing = timeline_picture({outcome});
+      require_legible(drawing);
+      const double scale = pixels_per_second(drawing, outcome);
+      const TimelineRows rows = timeline_rows(outcome, outcome.result.episodes.back());
+      double slow = 0;  // how many times as long the classes take together
+      for (const WorkerClass& one : outcome.result.classes) slow += one.slowdown;
+      const double others = parallel.layer_comm_s - parallel.exposed_ep_s;
+      CHECK((others > 0) == (tp > 1));
+      CHECK(width_of(shapes<Rectangle>(drawing, "token exchange")) / scale == Approx(slow * parallel.exposed_ep_s));
+      CHECK(width_of(shapes<Rectangle>(drawing, "tp or cp collective")) / scale == Approx(slow * others));
+      CHECK(has_legend(drawing, "token exchange"));
+      CHECK(has_legend(drawing, "tp or cp collective") == (tp > 1));
+      for (std::size_t c = 0; c < rows.streams.size(); ++c) {
+        const double own = outcome.result.classes[c].slowdown;
+        // Two micro-batches, two expert layers, forward and backward; 1000 B each.
+        const auto [exchange_s, bytes] = sum_of(rows.streams[c], Activity::Exchange);
+        CHECK(exchange_s == Approx(own * parallel.exposed_ep_s));
+        CHECK(bytes == 8000);
+        CHECK(sum_of(rows.streams[c], Activity::Forward).first == Approx(own * 2 * outcome.result.metrics.forward_s));
+        CHECK(sum_of(rows.streams[c], Activity::Backward).first == Approx(own * 2 * outcome.result.metrics.backward_s));
+        for (std::size_t i = 1; i < rows.streams[c].bars.size(); ++i)
+          CHECK(rows.streams[c].bars[i - 1].end <= rows.streams[c].bars[i].start);
+      }
+    }
+}
+
+TEST_CASE("a pipeline's passes contain the collectives inside their layers") {
+  const Outcome outcome = run(mixture(2, 2));
+  const ParallelResult& parallel = *outcome.result.parallel;
+  const Drawing drawing = timeline_picture({outcome});
+  require_legible(drawing);
+  const double scale = pixels_per_second(drawing, outcome);
+  double exchange = 0, passes = 0;
+  for (const StageResult& stage : parallel.stages) {
+    exchange += stage.exchange_s;
+    passes += stage.compute_s + stage.layer_comm_s;
+  }
+  REQUIRE(exchange > 0);
+  CHECK(width_of(shapes<Rectangle>(drawing, "token exchange")) / scale == Approx(exchange));
+  CHECK((width_of(shapes<Rectangle>(drawing, "forward")) + width_of(shapes<Rectangle>(drawing, "backward"))) / scale ==
+        Approx(passes));
+}
+
+TEST_CASE("short collectives are drawn together, and no length is lost") {
+  Scenario scenario = mixture(1);
+  for (Layer& layer : scenario.profile.own().layers) layer.forward = layer.backward = to_time(2);
+  const Outcome outcome = run(scenario);
+  const Drawing drawing = timeline_picture({outcome});
+  const std::vector<Rectangle> strip = shapes<Rectangle>(drawing, "token exchange");
+  CHECK(strip.size() < 8);
+  CHECK(width_of(strip) / pixels_per_second(drawing, outcome) == Approx(outcome.result.parallel->exposed_ep_s));
+}

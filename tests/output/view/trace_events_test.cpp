@@ -306,6 +306,49 @@ TEST_CASE("HolisticTraceAnalysis finds computation, communication and their over
   }
 }
 
+TEST_CASE("collectives inside layers are slices of their own, which readers recognise as communication") {
+  Random random(47, 0);
+  for (const std::int64_t pp : {1, 2}) {
+    Profile profile = random_profile(random, 8);
+    while (profile.layers.size() < 8) profile.layers.push_back(profile.layers.front());
+    for (Layer& layer : profile.layers) {
+      layer.forward += Time(50'000'000);
+      layer.collectives = {{CollectiveOp::AllToAll, LayerCollective::Among::Expert, 3000, false},
+                           {CollectiveOp::AllToAll, LayerCollective::Among::Expert, 3000, true},
+                           {CollectiveOp::AllReduce, LayerCollective::Among::Tensor, 2000, false}};
+    }
+    profile.degrees = ProfileDegrees{.tp = 2};
+    Scenario scenario = scenario_of(profile, "ddp", 8, 50e-6, 1e-9);
+    scenario.options.parallel.tp = scenario.options.parallel.ep = 2;
+    scenario.options.parallel.pp = pp;
+    scenario.options.parallel.p2p_bytes = 1000;
+    scenario.options.strategy.sharding.accumulate = 4;
+    const Outcome outcome = run(scenario);
+    double exchange_s = 0, other_s = 0, computes_s = 0;
+    for (const StageResult& stage : outcome.result.parallel->stages) {
+      exchange_s += pp > 1 ? stage.exchange_s : outcome.result.parallel->exposed_ep_s;
+      other_s += stage.layer_comm_s;
+      computes_s += stage.compute_s;
+    }
+    other_s -= exchange_s;
+    REQUIRE(other_s > 0);
+    std::map<std::string, double> lengths;  // by activity, on compute streams
+    const Json json = Json::parse(trace_events(outcome), "timeline");
+    for (const Json& event : json.at("traceEvents").items()) {
+      if (event.at("ph").text() != "X" || event.at("pid").number() >= static_cast<double>(pp)) continue;
+      if (event.at("args").find("chunk")) continue;  // a pass, around its layers
+      const std::string activity = event.at("args").at("activity").text(), name = event.at("name").text();
+      const bool inside = activity == "token exchange" || activity == "tp or cp collective";
+      CHECK(name.starts_with("ncclKernel_") == inside);
+      if (inside) CHECK(event.at("args").at("bytes").number() == (activity == "token exchange" ? 3000 : 2000));
+      lengths[activity] += event.at("dur").number() * 1e-6;
+    }
+    CHECK(lengths["token exchange"] == Approx(exchange_s).epsilon(1e-3));
+    CHECK(lengths["tp or cp collective"] == Approx(other_s).epsilon(1e-3));
+    CHECK(lengths["forward"] + lengths["backward"] == Approx(computes_s).epsilon(1e-3));
+  }
+}
+
 TEST_CASE("a pipeline has a process per rank, with passes around their layers, sends between, and memory") {
   Random random(46, 0);
   for (const char* schedule : {"1f1b", "interleaved", "zbv"}) {

@@ -95,6 +95,9 @@ class Rules(Sharded):
         self.assertEqual((got["suspects"], got["worst_workers"], got["M_W"]), (["worker"], [[1, 0]], 1.0))
         self.assertAlmostEqual(got["by_worker"]["0,0"], 1)
         self.assertAlmostEqual(got["by_worker"]["1,0"], 12 / 10.5)
+        self.assert_near(got["compute_ratios"], {"0,0": 1 / 1.5, "1,0": 1.5}, "compute_ratios", 9)  # "half as long again"
+        for one in (got["findings"][0], got["latest"], got["slowest_workers"][0]):
+            self.assertAlmostEqual(one["compute_ratio"], 1.5)
         self.assertAlmostEqual(got["exposed_gather_s"], 1e-6, 12)
         self.assertAlmostEqual(got["exposed_reduce_s"], 2.5e-6, 12)
         for key, late, transfer in (("exposed_gather", 0, 1), ("exposed_reduce", 1.5, 1)):

@@ -25,7 +25,7 @@ def bar(*words):
         os.execv(PROGRAM, [str(PROGRAM), *words])
     text = ""
     try:
-        while not (found := re.search(r"\x1b\[K(\w+) \[#*\.*\] \d+/(\d+)", text)):
+        while not (found := re.search(r"\x1b\[K([\w: ]+) \[#*\.*\] \d+/(\d+)", text)):
             text += os.read(terminal, 65536).decode(errors="replace")
     except OSError:  # it has ended
         pass
@@ -41,6 +41,10 @@ class Progress(unittest.TestCase):
         self.assertEqual(bar("run", *RESNET, *SPREAD, "--strategy", "ddp"), ("ddp", "40"))
         self.assertEqual(bar("compare", *RESNET, *SPREAD, "--strategies", "ddp,zero-3"), ("compare", "80"))
         self.assertEqual(bar("collective", *HASHED, "--workers", "1024", "--bytes", "1MB,2MB"), ("collective", "20000"))
+
+    def test_the_plans_of_best_are_counted(self):
+        self.assertEqual(bar("run", "--profile", "bert-large_h100_b32_bf16", "--cluster", "h100x8-8x400gbps", "--workers", "64", "--jitter", "5%",
+                             "--strategy", "best")[0], "best: plans")
 
 
 if __name__ == "__main__":

@@ -276,4 +276,26 @@ TEST_CASE("backward passes that take twice as long as their forward passes vary 
   CHECK(correlation(job) == Approx(1));
 }
 
+TEST_CASE("a slow worker has a compute ratio of as much, over the other replicas of its stage") {
+  MeasuredJob job = pipeline(6, 4, 3);
+  std::map<std::tuple<std::int64_t, std::uint32_t, Kind, std::uint32_t>, Time> of_replica_0;
+  for (const MeasuredOp& one : job.ops)
+    if (one.replica == 0) of_replica_0[{one.step, one.stage, one.kind, one.seq}] = one.duration;
+  for (MeasuredOp& one : job.ops) {
+    one.duration = of_replica_0.at({one.step, one.stage, one.kind, one.seq});
+    const bool computes = one.kind == Kind::ForwardCompute || one.kind == Kind::BackwardCompute;
+    if (computes && one.replica == 1 && one.stage == 1) one.duration = scaled(one.duration, 1.4);
+  }
+  const Diagnosis known = diagnose(job, [](std::size_t) { return [] {}; });
+  const std::vector<double> ratios = compute_ratios(known);  // by stage, then replica
+  const double expected[] = {1, 1, 1 / 1.4, 1.4};
+  REQUIRE(ratios.size() == 4);
+  for (std::size_t worker = 0; worker < 4; ++worker) CHECK(ratios[worker] == Approx(expected[worker]));
+  const double all = compute_ratio_of_replica(known, 1);
+  CHECK((all > 1 && all < 1.4 && compute_ratio_of_replica(known, 0) == Approx(1 / all)));
+  std::erase_if(job.ops, [](const MeasuredOp& one) { return one.replica == 0; });
+  for (MeasuredOp& one : job.ops) one.replica = 0;
+  CHECK(compute_ratios(diagnose(job, [](std::size_t) { return [] {}; })).empty());
+}
+
 }  // namespace job_graph_test

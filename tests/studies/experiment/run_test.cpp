@@ -5,6 +5,7 @@
 #include "tests/catch.hpp"
 #include "tests/replay/training/scenario.hpp"
 
+#include "sim/studies/experiment/scaling.hpp"
 #include "sim/studies/experiment/side_by_side.hpp"
 #include "sim/studies/results/row.hpp"
 
@@ -67,4 +68,29 @@ TEST_CASE("a scenario that fails counts all its steps") {
   const auto attempts = run_side_by_side({scenario}, {.jobs = 1, .advance = [&] { ++told; }});
   CHECK(attempts.front().wrong);
   CHECK(told == 3);
+}
+
+TEST_CASE("progress counts the replays for the reference of scaling efficiency") {
+  Profile profile;
+  profile.layers = {{"l", to_time(1e-3), to_time(2e-3)}};
+  profile.tensors = {{"t", 1000, 4000, 0}};
+  // Parameters, gradients and two moments take 16 kB in all: a shard of fsdp2 fits from some number of workers on.
+  const auto told_with = [&](Bytes limit) {
+    Scenario scenario = scenario_of(profile, "fsdp2", 16, 1e-6, 1e-9);
+    scenario.options.memory.limit = limit;
+    const Outcome outcome = run(scenario);
+    std::size_t announced = 0, told = 0;
+    const ScalingReference reference = scaling_reference(outcome, [&](std::size_t steps) {
+      announced += steps;
+      return [&] { ++told; };
+    });
+    CHECK(announced == 4);  // 1, 2, 4 and 8 workers
+    return std::pair(reference.workers, told);
+  };
+  const std::size_t whole =
+      static_cast<std::size_t>(run(scenario_of(profile, "fsdp2", 1, 1e-6, 1e-9)).result.memory.peak);
+  CHECK(told_with(static_cast<Bytes>(whole)) == std::pair(std::int64_t{1}, std::size_t{1}));
+  const auto [workers, told] = told_with(static_cast<Bytes>(whole) - 1);
+  CHECK(workers > 1);
+  CHECK(told >= 2);
 }

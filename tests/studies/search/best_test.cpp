@@ -153,6 +153,26 @@ TEST_CASE("with one transfer at a time, no plan of all-reduces is faster than se
   }
 }
 
+TEST_CASE("progress counts the plans that best compares, and no iterations of these") {
+  Random random(8, 0);
+  for (const std::int64_t stage : {0, 3}) {
+    Scenario scenario = scenario_of(random_profile(random, 6), "best", 4, 1e-5, 1e-9);
+    scenario.options.strategy.sharding.zero = stage;
+    scenario.stragglers.jitter = Jitter{.sigma = 0.1, .seed = 5};
+    scenario.options.iterations = 3;
+    std::size_t iterations = 0, announced = 0, told = 0;
+    scenario.after_iteration = [&] { ++iterations; };
+    const Result watched = simulate(scenario, [&](std::size_t steps) {
+      announced += steps;
+      return [&] { ++told; };
+    });
+    CHECK(announced > 1);
+    CHECK(told == announced);
+    CHECK(iterations == 3);
+    CHECK(watched.metrics.iteration_s == simulate(scenario).metrics.iteration_s);
+  }
+}
+
 TEST_CASE("the search repeats itself") {
   Random random(64, 0);
   const Scenario scenario = random_scenario(random);
