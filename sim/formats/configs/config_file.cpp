@@ -1,8 +1,11 @@
 #include "sim/formats/configs/config_file.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <map>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -123,17 +126,22 @@ std::string plain_key(std::string_view key) {
   return text;
 }
 
-// The flags that follow from a key for some value.
+// The flags that follow from a key for some value. One that is set alike by every value follows from something else.
 std::vector<std::string> flags_of_key(const Format& format, const std::string& key) {
   const SourceLocation place{"help", key};
+  const std::array values{"2", "true", "default", "FULL_SHARD", "bf16"};
   std::vector<std::string> flags;
-  for (const char* value : {"2", "true", "default", "FULL_SHARD", "bf16"}) {
+  std::map<std::pair<std::string, std::string>, std::size_t> times;  // by flag and value
+  for (const char* value : values) {
     Entries entries(place.file);
     entries.add(key, value, place);
     for (const ConfigSetting& one : config_of(format, entries).settings)
-      if (one.place == place && std::find(flags.begin(), flags.end(), one.flag) == flags.end())
-        flags.push_back(one.flag);
+      if (one.place == place && times[{one.flag, one.value}]++ == 0) flags.push_back(one.flag);
   }
+  for (const auto& [set, count] : times)
+    if (count == values.size()) std::erase(flags, set.first);
+  std::sort(flags.begin(), flags.end());
+  flags.erase(std::unique(flags.begin(), flags.end()), flags.end());
   return flags;
 }
 

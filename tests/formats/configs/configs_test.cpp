@@ -422,6 +422,7 @@ TEST_CASE("a framework's setting is known by its key, and so are the flags that 
   CHECK(flags_of("--tensor-model-parallel-size").at("tensor_model_parallel_size") == Flags{"--tp"});
   CHECK(flags_of("overlap_comm").contains("zero_optimization.overlap_comm"));  // of a stage, so without flags alone
   CHECK(flags_of("HOROVOD_FUSION_THRESHOLD").size() == 1);
+  CHECK(flags_of("num_layers").at("num_layers").empty());  // that fp32 is the default does not follow from it
   CHECK(flags_of("no_such_setting").empty());
 }
 
