@@ -18,8 +18,6 @@ constexpr double forever = std::numeric_limits<double>::infinity();
 constexpr std::int64_t steps_ahead = 100;
 constexpr std::int64_t all_steps = std::numeric_limits<std::int64_t>::max();
 
-const auto has_less_left = [](double than, const auto& moving) { return moving.left < than; };
-
 }  // namespace
 
 FluidNetwork::FluidNetwork(std::vector<std::shared_ptr<const RoundLoads>> collectives,
@@ -73,12 +71,10 @@ template <class Counted>
 Load FluidNetwork::load_if(const Counted& counted) const {
   Load load{std::count_if(state_.running.begin(), state_.running.end(), counted), 0};
   if (!rates_) return load;
-  auto one = seen_.moving.begin();
-  for (const AlikeRounds& alike : seen_.alike)
-    for (const auto end = one + alike.count; one != end; ++one) {
-      const Running& running = seen_.running[one->index];
-      if (counted(running)) load.rate += alike.speed / (running.loads->per_byte(0) * running.pace.bytes);
-    }
+  for (std::size_t i = 0; i < own(seen_.moving); ++i) {
+    const Running& running = seen_.running[seen_.moving.index[i]];
+    if (counted(running)) load.rate += seen_.moving.speed[i] / (running.loads->per_byte(0) * running.pace.bytes);
+  }
   return load;
 }
 
@@ -131,7 +127,7 @@ FluidNetwork::State FluidNetwork::state_at(Time now) const {
 void FluidNetwork::describe(Time now, const TaskNames& name, std::vector<std::int64_t>& all) const {
   const State state = state_at(now);
   std::vector<double> left(state.running.size(), 0);
-  for (const Moving& one : state.moving) left[one.index] = one.left;
+  for (std::size_t i = 0; i < own(state.moving); ++i) left[state.moving.index[i]] = state.moving.left[i];
   std::vector<std::array<std::int64_t, 5>> rows;
   for (std::size_t index = 0; index < state.running.size(); ++index) {
     const Running& one = state.running[index];
@@ -166,7 +162,7 @@ void FluidNetwork::remove_ended(double at, std::vector<TaskId>& done) {
     state_.running[kept++] = running;
   }
   state_.running.resize(kept);
-  for (Moving& one : state_.moving) one.index = number[one.index];
+  for (std::size_t i = 0; i < own(state_.moving); ++i) state_.moving.index[i] = number[state_.moving.index[i]];
   state_.waiting.renumber(number);
   for (std::uint32_t& index : state_.fresh) index = number[index];
 }
@@ -186,18 +182,15 @@ void FluidNetwork::set_durations(Running& running) const {
 // after which nothing happens for a picosecond: from there it can go on as if it had not stopped.
 FluidNetwork::Stop FluidNetwork::run(State& state, double until, std::int64_t steps) const {
   for (;; --steps) {
-    if (state.running.size() == 1 && state.fresh.size() == 1 && background_shapes_.empty())
-      skip_rounds(state, state.running[0], until);
-    for (const std::uint32_t index : state.fresh)
-      if (state.running[index].round < state.running[index].loads->rounds.size())
-        enter_next_step(state, index);
-      else
-        state.ended.push_back(index);
-    state.fresh.clear();
+    if (!state.fresh.empty()) begin_rounds(state, until);
     if (!state.ended.empty()) return Stop::Ended;
     if (state.speeds_stale) set_speeds(state);
-    if (state.alike.size() <= 1 && background_shapes_.empty()) steps = repeat_alike_rounds(state, until, steps);
-    if (!state.fresh.empty()) continue;
+    catch_up(state, until);
+    if (steps > 0 && skip_short_round(state, until)) continue;
+    if (state.moving.same_shape() && background_ == 0) {
+      steps = repeat_alike_rounds(state, until, steps);
+      if (!state.fresh.empty()) continue;
+    }
 
     const double next = next_instant(state);
     if (steps <= 0 && next < forever && next >= std::floor(state.now) + 2) return Stop::Patience;
@@ -209,61 +202,54 @@ FluidNetwork::Stop FluidNetwork::run(State& state, double until, std::int64_t st
   }
 }
 
-double FluidNetwork::next_instant(const State& state) const {
-  double next = state.waiting.next();
-  moved_at_.clear();
-  auto end = state.moving.begin();
-  for (const AlikeRounds& alike : state.alike) {
-    end += alike.count;
-    moved_at_.push_back(state.now + (end - 1)->left / alike.speed);
-    next = std::min(next, moved_at_.back());
-  }
+void FluidNetwork::begin_rounds(State& state, double until) const {
+  if (state.running.size() == 1 && background_ == 0) skip_rounds(state, state.running[0], until);
+  for (const std::uint32_t index : state.fresh)
+    if (state.running[index].round < state.running[index].loads->rounds.size())
+      enter_next_step(state, index);
+    else
+      state.ended.push_back(index);
+  state.fresh.clear();
+}
+
+double FluidNetwork::next_instant(State& state) const {
+  const double next = std::min(state.waiting.next(), state.moving.next_end(state.now));
   // Rounds that move bytes meanwhile are brought up to each instant at which one is repeated.
-  return !state.moving.empty() && state.goes_on > state.now ? std::min(next, state.goes_on) : next;
+  return own(state.moving) > 0 && state.goes_on > state.now ? std::min(next, state.goes_on) : next;
+}
+
+// Brings rounds up to the instant at which those that ended last are repeated, if nothing else happens before: that is
+// a step without a look for the next instant.
+void FluidNetwork::catch_up(State& state, double until) const {
+  constexpr double far = 2;  // ps; the instant is within half a picosecond
+  const double to = state.goes_on;
+  if (to <= state.now) return;
+  if (own(state.moving) == 0 || to > until || state.waiting.next() <= to || state.moving.least_left() < far) return;
+  const double lasts = to - state.now;
+  if (state.meeting != Meetings::none) state.met.emplace_back(state.meeting, lasts);
+  state.moving.advance(lasts);
+  state.now = to;
 }
 
 // Advances to `to`. Returns true if a round has moved all its bytes. REQUIRES: next_instant() was called last.
 bool FluidNetwork::move_bytes(State& state, double to) const {
   if (state.meeting != Meetings::none && to > state.now) state.met.emplace_back(state.meeting, to - state.now);
-  bool moved = false;
-  auto first = state.moving.begin();
-  auto moved_at = moved_at_.begin();
-  for (const AlikeRounds& alike : state.alike) {
-    auto end = first + alike.count;
-    const auto next = end;
-    if (*moved_at++ <= to)
-      for (; end != first && state.now + (end - 1)->left / alike.speed <= to; --end) (end - 1)->left = 0;
-    const double way = (to - state.now) * alike.speed;
-    for (; first != end; ++first) first->left -= way;
-    first = next;
-    moved |= (first - 1)->left <= 0;
-  }
+  const bool moved = state.moving.advance(state.now, to);
   state.now = to;
   return moved;
 }
 
 // Ends the transfers of the rounds that have moved all their bytes.
 void FluidNetwork::end_transfers(State& state) const {
-  auto one = state.moving.begin(), kept = one;
-  for (AlikeRounds& alike : state.alike)
-    for (const auto end = one + alike.count; one != end; ++one)
-      if (one->left > 0) {
-        *kept++ = *one;
-      } else {
-        --alike.count;
-        enter_next_step(state, one->index);
-      }
-  state.moving.erase(kept, one);
-  std::erase_if(state.alike, [](const AlikeRounds& alike) { return alike.count == 0; });
+  state.moving.remove_ended([&](std::uint32_t index) { enter_next_step(state, index); });
 }
 
 // Does what run() does, in a shorter loop, as long as rounds of one shape are repeated: they share all links equally.
 // Returns the number of steps left.
 std::int64_t FluidNetwork::repeat_alike_rounds(State& state, double until, std::int64_t steps) const {
-  std::vector<Moving>& moving = state.moving;
+  MovingRounds& moving = state.moving;
   if (moving.empty() && state.waiting.empty()) return steps;
-  const std::uint32_t shape = moving.empty() ? state.running[state.waiting.next_index()].shape : state.alike[0].shape;
-  double speed = moving.empty() ? 0 : state.alike[0].speed;
+  const std::uint32_t shape = moving.empty() ? state.running[state.waiting.next_index()].shape : moving.shape[0];
   std::size_t undisturbed = 0;  // rounds in succession
   for (bool only_repeats = true; only_repeats && steps > 0; --steps) {
     if (moving.empty() && skip_undisturbed_round(state, until)) {
@@ -271,25 +257,22 @@ std::int64_t FluidNetwork::repeat_alike_rounds(State& state, double until, std::
       continue;
     }
     undisturbed = 0;
+    const double speed = 1.0 / static_cast<double>(moving.size);
     double to = state.waiting.next();
     if (!moving.empty()) {
-      to = std::min(to, state.now + moving.back().left / speed);
+      to = std::min(to, state.now + moving.left[moving.size - 1] / speed);
       if (state.goes_on > state.now) to = std::min(to, state.goes_on);
     }
     if (to > until || to == forever) break;
     to = std::max(to, state.now);
-    for (auto one = moving.rbegin(); one != moving.rend() && state.now + one->left / speed <= to; ++one) one->left = 0;
-    const double way = (to - state.now) * speed;
-    for (Moving& one : moving) one.left -= way;
+    const std::size_t kept = moving.advance_alike(state.now, to, speed);
     state.now = to;
-    auto ended = moving.end();
-    while (ended != moving.begin() && (ended - 1)->left <= 0) --ended;
-    for (auto one = ended; one != moving.end(); ++one)
-      if (!repeat(state, one->index)) {
-        enter_next_step(state, one->index);
+    for (std::size_t i = kept; i < moving.size; ++i)
+      if (!repeat(state, moving.index[i])) {
+        enter_next_step(state, moving.index[i]);
         only_repeats = false;
       }
-    moving.erase(ended, moving.end());
+    moving.shorten(kept);
     while (state.waiting.next() <= state.now) {
       const std::uint32_t index = state.waiting.next_index();
       Running& running = state.running[index];
@@ -297,13 +280,10 @@ std::int64_t FluidNetwork::repeat_alike_rounds(State& state, double until, std::
       if (!only_repeats) break;
       state.waiting.pop();
       running.step = Step::Transfer;
-      moving.insert(std::upper_bound(moving.begin(), moving.end(), running.moves, has_less_left),
-                    {running.moves, index});
+      moving.add_alike(shape, index, running.moves);
     }
-    speed = 1.0 / static_cast<double>(moving.size());
   }
-  state.alike.clear();
-  if (!moving.empty()) state.alike.push_back({shape, static_cast<std::uint32_t>(moving.size()), speed});
+  std::fill_n(moving.speed.begin(), moving.size, 1.0 / static_cast<double>(moving.size));
   state.speeds_stale = false;
   return steps;
 }
@@ -337,7 +317,7 @@ void FluidNetwork::enter_next_step(State& state, std::uint32_t index) const {
     case Step::StartUp:
       running.step = Step::Transfer;
       state.speeds_stale = true;
-      return move(state, index, running.moves);
+      return state.moving.add(running.shape, index, running.moves);
     case Step::Transfer:
       state.speeds_stale = true;
       if (repeat(state, index)) return;
@@ -358,42 +338,39 @@ void FluidNetwork::enter_next_step(State& state, std::uint32_t index) const {
 
 void FluidNetwork::wait(State& state, std::uint32_t index) const { state.waiting.push(state.running[index].at, index); }
 
-// Starts to move the bytes of the collective's round, which take `left` ps at full speed.
-void FluidNetwork::move(State& state, std::uint32_t index, double left) const {
-  const std::uint32_t shape = state.running[index].shape;
-  auto first = state.moving.begin();
-  auto alike = state.alike.begin();
-  for (; alike != state.alike.end() && alike->shape < shape; ++alike) first += alike->count;
-  if (alike == state.alike.end() || alike->shape != shape) alike = state.alike.insert(alike, {shape});
-  state.moving.insert(std::upper_bound(first, first + alike->count, left, has_less_left), {left, index});
-  ++alike->count;
-}
-
 void FluidNetwork::set_speeds(State& state) const {
   state.speeds_stale = false;
   state.meeting = Meetings::none;
-  std::vector<AlikeRounds>& alike = state.alike;
-  if (alike.empty()) return;
-  if (alike.size() == 1 && background_shapes_.empty()) {  // the usual case: rounds of the same shape share equally
-    alike[0].speed = 1.0 / alike[0].count;
+  MovingRounds& moving = state.moving;
+  if (own(moving) == 0) return;
+  if (moving.same_shape()) {  // the usual case: they share equally
+    std::fill_n(moving.speed.begin(), moving.size, 1.0 / static_cast<double>(moving.size));
     return;
   }
-  const std::size_t own = alike.size();
-  for (const std::uint32_t shape : background_shapes_) alike.push_back({shape, 1});
-  state.meeting = find_speeds(alike);
-  alike.resize(own);
+  const Meetings::Id* known = known_speeds_.recall(moving);
+  state.meeting = known ? *known : find_speeds(moving);
 }
 
 // Finds the speeds of rounds that move simultaneously.
-Meetings::Id FluidNetwork::find_speeds(std::span<AlikeRounds> together) const {
-  if (const Meetings::Id* known = known_speeds_.recall(together)) return *known;
+Meetings::Id FluidNetwork::find_speeds(MovingRounds& moving) const {
+  std::vector<AlikeRounds> together;
+  for (std::size_t i = 0; i < moving.size; ++i) {
+    const bool background = i >= own(moving);
+    const std::uint32_t shape = background ? moving.shape[i] - MovingRounds::endless : moving.shape[i];
+    if (together.empty() || together.back().shape != shape || background) together.push_back({shape});
+    ++together.back().count;
+  }
   std::vector<SharedFlow> flows;
   for (const AlikeRounds& rounds : together)
-    flows.push_back({(*shapes_)[rounds.shape], static_cast<double>(rounds.count)});
+    flows.push_back({(*shapes_)[rounds.shape], static_cast<double>(rounds.count), 1.0 / rounds.count});
   const std::vector<double> speeds = max_min_rates(std::vector<double>(shapes_->folded_links(), 1.0), flows);
-  for (std::size_t i = 0; i < speeds.size(); ++i) together[i].speed = std::min(speeds[i], 1.0);
+  auto speed = moving.speed.begin();
+  for (std::size_t i = 0; i < speeds.size(); ++i) {
+    together[i].speed = std::min(speeds[i], 1.0);
+    speed = std::fill_n(speed, together[i].count, together[i].speed);
+  }
   const Meetings::Id meeting = meetings_ ? meeting_of(together) : Meetings::none;
-  known_speeds_.keep(together, meeting);
+  known_speeds_.keep(moving, meeting);
   return meeting;
 }
 

@@ -81,17 +81,11 @@ class FluidNetwork final : public NetworkOfJobs {
     double bytes;
     Pace pace{};
   };
-  // A round that is moving its bytes.
-  struct Moving {
-    double left;          // ps at full speed
-    std::uint32_t index;  // index into State::running
-  };
   // Everything that time changes, to look ahead on a copy. Times are ps since `origin_`, whole where rounds begin.
   struct State {
     double now = 0;
     std::vector<Running> running;      // in the order of their starts
-    std::vector<AlikeRounds> alike;    // the shapes of the rounds that are moving, sorted
-    std::vector<Moving> moving;        // these rounds, shape by shape; of a shape, the one with the least left is last
+    MovingRounds moving;               // with the background flows
     WaitingLine waiting;               // those in StartUp or Reduction
     std::vector<std::uint32_t> fresh;  // those whose round has not begun
     std::vector<std::uint32_t> ended;  // those without another round
@@ -108,7 +102,21 @@ class FluidNetwork final : public NetworkOfJobs {
   template <class Counted>
   Load load_if(const Counted& counted) const;
   std::uint32_t job_of(const Running& running) const { return job_of_call_.empty() ? 0 : job_of_call_[running.call]; }
+  // Moving rounds of the same shape: they load the links identically.
+  struct AlikeRounds {
+    std::uint32_t shape = 0;
+    std::uint32_t count = 0;
+    double speed = 0;  // of each round, as a fraction of full speed
+  };
+  // Links that all shapes use equally, and the jobs' shapes that use them.
+  struct MeetingLinks {
+    std::vector<LinkId> links;
+    std::vector<std::uint32_t> shapes;
+  };
+  // The number of those that are not background flows.
+  std::size_t own(const MovingRounds& moving) const { return moving.size - background_; }
   void find_meeting_links();
+  void set_background(std::span<const std::uint32_t> shapes);
   void advance_to(Time now);
   State state_at(Time now) const;
   void settle_meetings();
@@ -117,16 +125,18 @@ class FluidNetwork final : public NetworkOfJobs {
   void skip_rounds(State& state, Running& running, double until) const;
   bool skip_undisturbed_round(State& state, double until) const;
   void skip_turns(State& state, double until) const;
+  bool skip_short_round(State& state, double until) const;
   bool repeat(State& state, std::uint32_t index) const;
   std::int64_t repeat_alike_rounds(State& state, double until, std::int64_t steps) const;
   void enter_next_step(State& state, std::uint32_t index) const;
   void wait(State& state, std::uint32_t index) const;
-  void move(State& state, std::uint32_t index, double left) const;
-  double next_instant(const State& state) const;
+  double next_instant(State& state) const;
+  void begin_rounds(State& state, double until) const;
+  void catch_up(State& state, double until) const;
   bool move_bytes(State& state, double to) const;
   void end_transfers(State& state) const;
   void set_speeds(State& state) const;
-  Meetings::Id find_speeds(std::span<AlikeRounds> together) const;
+  Meetings::Id find_speeds(MovingRounds& moving) const;
   Meetings::Id meeting_of(std::span<const AlikeRounds> together) const;
   void remove_ended(double at, std::vector<TaskId>& done);
   void set_durations(Running& running) const;
@@ -139,19 +149,17 @@ class FluidNetwork final : public NetworkOfJobs {
   NcclCalls nccl_;
   Time origin_{0};
   State state_;
-  State seen_;           // with rates_: the state at the last instant
+  mutable State seen_;   // with rates_: the state at the last instant
   mutable State ahead_;  // the state at the next completion if nothing starts before, or on the way there
   mutable std::optional<Stop> ahead_stopped_;
-  std::vector<std::uint32_t> background_shapes_;  // shapes of flows that never end
+  std::size_t background_ = 0;  // the number of flows that never end
   std::vector<std::uint32_t> job_of_call_;
   Meetings* meetings_ = nullptr;
   // For meetings, by shape: its job (`nobody` for background flows), and its uses of meeting_links_, by index.
   std::vector<std::uint32_t> job_of_shape_;
   std::vector<Shape> meeting_uses_;
-  std::vector<LinkId> meeting_links_;
+  std::vector<MeetingLinks> meeting_links_;
   mutable KnownSpeeds known_speeds_;
-  mutable std::vector<double>
-      moved_at_;  // by entry of State's list of equal rounds: the time at which its first round has moved its bytes, ps
 };
 
 }  // namespace allreplay

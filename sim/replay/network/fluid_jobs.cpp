@@ -19,59 +19,59 @@ void FluidNetwork::serve(std::vector<std::uint32_t> job_of_call, Meetings* meeti
   find_meeting_links();
 }
 
+// Links that all shapes use equally are full together: one of them is computed.
 void FluidNetwork::find_meeting_links() {
   if (!meetings_) return;
   job_of_shape_.assign(shapes_->size(), nobody);
   for (CallId call = 0; call < collectives_.size(); ++call)
     for (const RoundLoad& round : collectives_[call]->rounds) job_of_shape_[round.shape] = job_of_call_[call];
-  struct Met {
-    std::uint32_t job = nobody;
-    bool several = false;
-    LinkId number = 0;
-  };
-  std::map<LinkId, Met> links;
+  using Row = std::vector<std::pair<std::uint32_t, double>>;  // the shapes that use a link, and how much
+  std::map<LinkId, Row> rows;
   for (std::uint32_t shape = 0; shape < shapes_->size(); ++shape)
-    if (const std::uint32_t job = job_of_shape_[shape]; job != nobody)
-      for (const LinkUse& use : shapes_->whole(shape)) {
-        Met& link = links[use.link];
-        link.several |= link.job != nobody && link.job != job;
-        link.job = job;
-      }
+    for (const LinkUse& use : shapes_->whole(shape)) rows[use.link].emplace_back(shape, use.amount);
   meeting_links_.clear();
-  for (auto& [id, link] : links)
-    if (link.several) {
-      link.number = static_cast<LinkId>(meeting_links_.size());
-      meeting_links_.push_back(id);
-    }
   meeting_uses_.assign(shapes_->size(), {});
-  for (std::uint32_t shape = 0; shape < shapes_->size(); ++shape)
-    for (const LinkUse& use : shapes_->whole(shape))
-      if (const auto found = links.find(use.link); found != links.end() && found->second.several)
-        meeting_uses_[shape].push_back({found->second.number, use.amount});
+  std::map<Row, LinkId> numbers;
+  for (const auto& [link, row] : rows) {
+    std::vector<std::uint32_t> shapes;
+    for (const auto& [shape, amount] : row)
+      if (job_of_shape_[shape] != nobody) shapes.push_back(shape);
+    const auto same_job = [&](std::uint32_t shape) { return job_of_shape_[shape] == job_of_shape_[shapes.front()]; };
+    if (std::all_of(shapes.begin(), shapes.end(), same_job)) continue;
+    const auto [known, fresh] = numbers.emplace(row, static_cast<LinkId>(meeting_links_.size()));
+    if (fresh) {
+      meeting_links_.push_back({{}, shapes});
+      for (const auto& [shape, amount] : row) meeting_uses_[shape].push_back({known->second, amount});
+    }
+    meeting_links_[known->second].links.push_back(link);
+  }
 }
 
 void FluidNetwork::lay(std::vector<std::shared_ptr<const RoundLoads>> collectives, std::shared_ptr<const Shapes> shapes,
                        NcclCalls nccl, std::vector<std::uint32_t> others, Time now) {
   if (!state_.running.empty()) advance_to(now);
   State& state = state_;
-  const std::vector<Moving> moving = std::exchange(state.moving, {});
-  state.alike.clear();
+  const MovingRounds moving = std::exchange(state.moving, {});
+  const std::size_t count = own(moving);
   std::vector<double> alone;  // by entry of `moving`
-  for (const Moving& one : moving) alone.push_back(state.running[one.index].moves);
+  for (std::size_t i = 0; i < count; ++i) alone.push_back(state.running[moving.index[i]].moves);
   collectives_ = std::move(collectives);
   shapes_ = std::move(shapes);
   nccl_ = std::move(nccl);
-  background_shapes_ = std::move(others);
+  background_ = 0;
   for (Running& running : state.running) {
     running.loads = collectives_[running.way].get();
     set_durations(running);
   }
-  auto before = alone.begin();
-  for (const Moving& one : moving) {
-    const double after = state.running[one.index].moves;
-    move(state, one.index, *before == after ? one.left : *before > 0 ? one.left / *before * after : 0);
-    ++before;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Running& running = state.running[moving.index[i]];
+    const double before = alone[i], after = running.moves;
+    state.moving.add(running.shape, moving.index[i],
+                     before == after ? moving.left[i]
+                     : before > 0    ? moving.left[i] / before * after
+                                     : 0);
   }
+  set_background(others);
   state.speeds_stale = true;
   known_speeds_.forget();
   find_meeting_links();
@@ -80,9 +80,15 @@ void FluidNetwork::lay(std::vector<std::shared_ptr<const RoundLoads>> collective
 
 void FluidNetwork::set_other_loads(std::vector<std::uint32_t> shapes, Time now) {
   if (!state_.running.empty()) advance_to(now);
-  background_shapes_ = std::move(shapes);
+  set_background(shapes);
   state_.speeds_stale = true;
   if (rates_) update_seen(now);
+}
+
+void FluidNetwork::set_background(std::span<const std::uint32_t> shapes) {
+  state_.moving.shorten(own(state_.moving));
+  background_ = shapes.size();
+  for (const std::uint32_t shape : shapes) state_.moving.add(shape + MovingRounds::endless, 0, MovingRounds::forever);
 }
 
 void FluidNetwork::settle_meetings() {
@@ -100,25 +106,24 @@ std::vector<double> FluidNetwork::met(Time now) const {
 Meetings::Id FluidNetwork::meeting_of(std::span<const AlikeRounds> together) const {
   constexpr double full = 1 - 1e-9;
   std::vector<double> used(meeting_links_.size(), 0);
-  for (const auto& [shape, count, speed] : together)
+  std::vector<char> moves(shapes_->size(), 0);  // by shape
+  for (const auto& [shape, count, speed] : together) {
     for (const LinkUse& use : meeting_uses_[shape]) used[use.link] += use.amount * speed * count;
-  std::vector<Meetings::Place> places;
-  std::vector<std::uint32_t> place_of(used.size(), nobody);
-  for (LinkId link = 0; link < used.size(); ++link)
-    if (used[link] >= full) {
-      place_of[link] = static_cast<std::uint32_t>(places.size());
-      places.push_back({meeting_links_[link], {}});
-    }
-  if (places.empty()) return Meetings::none;
-  for (const auto& [shape, count, speed] : together)
-    for (const LinkUse& use : meeting_uses_[shape])
-      if (place_of[use.link] != nobody && job_of_shape_[shape] != nobody)
-        places[place_of[use.link]].jobs.push_back(job_of_shape_[shape]);
-  for (Meetings::Place& place : places) {
-    std::sort(place.jobs.begin(), place.jobs.end());
-    place.jobs.erase(std::unique(place.jobs.begin(), place.jobs.end()), place.jobs.end());
+    moves[shape] = 1;
   }
-  std::erase_if(places, [](const Meetings::Place& place) { return place.jobs.size() < 2; });
+  std::vector<Meetings::Place> places;
+  std::vector<std::uint32_t> jobs;
+  for (std::size_t alike = 0; alike < used.size(); ++alike) {
+    if (used[alike] < full) continue;
+    jobs.clear();
+    for (const std::uint32_t shape : meeting_links_[alike].shapes)
+      if (moves[shape]) jobs.push_back(job_of_shape_[shape]);
+    std::sort(jobs.begin(), jobs.end());
+    jobs.erase(std::unique(jobs.begin(), jobs.end()), jobs.end());
+    if (jobs.size() < 2) continue;
+    for (const LinkId link : meeting_links_[alike].links) places.push_back({link, jobs});
+  }
+  std::sort(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.link < b.link; });
   return meetings_->number(places);
 }
 

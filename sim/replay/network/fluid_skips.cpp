@@ -47,6 +47,38 @@ bool FluidNetwork::skip_undisturbed_round(State& state, double until) const {
   return true;
 }
 
+// Skips the round of the collective whose start-up ends next, if the round ends before anything else happens and is
+// repeated: then the others move at the speeds of those that move now, of these and the round, and of these again.
+bool FluidNetwork::skip_short_round(State& state, double until) const {
+  MovingRounds& moving = state.moving;
+  const WaitingLine::Instant* next = state.waiting.first();
+  if (!next || own(moving) == 0 || state.goes_on > state.now) return false;
+  Running& running = state.running[next->index];
+  if (running.step != Step::StartUp || running.reduces != 0 || running.turn + 1 == running.turns) return false;
+  const double begins = std::max(state.now, next->at), second = state.waiting.second();
+  if (begins + running.moves >= second) return false;  // even at full speed
+  const std::size_t place = moving.place_of(running.shape);
+  if (place < moving.size && moving.shape[place] == running.shape) return false;
+  const KnownSpeeds::WithOneMore with = known_speeds_.recall(moving, running.shape, place);
+  if (!with.known) return false;
+  const double moved = begins + running.moves / with.its_speed();
+  const double goes_on = whole(moved), at = goes_on + running.starts_up, over = std::max(moved, goes_on);
+  if (over >= second || over > until || at <= moved) return false;
+  const double far = 2 + over * 1e-15;  // ps, beyond what is rounded
+  const auto speed_meanwhile = [&](std::size_t i) { return with.speed_of(i); };
+  if (!moving.advance_around(begins - state.now, moved - begins, over - moved, speed_meanwhile, far)) return false;
+  if (state.meeting != Meetings::none) state.met.emplace_back(state.meeting, begins - state.now);
+  if (with.known->meeting != Meetings::none) state.met.emplace_back(with.known->meeting, moved - begins);
+  if (state.meeting != Meetings::none) state.met.emplace_back(state.meeting, over - moved);
+  state.now = over;
+  state.goes_on = goes_on;
+  running.at = at;
+  ++running.turn;
+  ++state.rounds;
+  state.waiting.push(at, state.waiting.pop());
+  return true;
+}
+
 namespace {
 
 constexpr double margin = 2;  // ps; more than all rounding

@@ -1,47 +1,66 @@
 // Remembers the speeds of rounds that move simultaneously, since the same combinations occur again and again.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "sim/replay/network/meetings.hpp"
+#include "sim/replay/network/moving_rounds.hpp"
 
 namespace allreplay {
 
-/// Moving rounds of the same shape: they load the links identically.
-struct AlikeRounds {
-  std::uint32_t shape = 0;
-  std::uint32_t count = 0;
-  double speed = 0;  ///< of each round, as a fraction of full speed
-};
-
-/// A hash table of combinations, by their shapes and counts. The rounds of all combinations are in one list, so that
-/// a look-up, which is bound by memory latency, reads only two places.
+/// A hash table of combinations of shapes. A look-up is bound by memory latency, so it reads one small place, and one
+/// cache line for four rounds.
 class KnownSpeeds {
  public:
-  /// Keeps at most `most` AlikeRounds in total (by default some 500 MB), then starts again from empty.
+  /// Keeps at most `most` rounds in total (by default some 160 MB), then starts again from empty.
   explicit KnownSpeeds(std::size_t most = 10'000'000) : most_(most) { forget(); }
 
   /// Sets the speeds of a known combination, and returns its meeting; null if it is not known.
-  const Meetings::Id* recall(std::span<AlikeRounds> combination) const;
+  const Meetings::Id* recall(MovingRounds& moving) const;
   /// REQUIRES: the combination is not known, and not empty.
-  void keep(std::span<const AlikeRounds> combination, Meetings::Id meeting);
+  void keep(const MovingRounds& moving, Meetings::Id meeting);
   void forget();
+
+  /// Four rounds of a combination, in one cache line.
+  struct alignas(64) Four {
+    std::array<double, MovingRounds::lanes> speed;
+    std::array<std::uint32_t, MovingRounds::lanes> shape;
+    std::uint32_t size;  // of the combination
+    Meetings::Id meeting;
+  };
+  /// A known combination of rounds and of one more, which has this place among them.
+  struct WithOneMore {
+    const Four* known = nullptr;
+    std::size_t place = 0;
+
+    double its_speed() const { return known[place / MovingRounds::lanes].speed[place % MovingRounds::lanes]; }
+    std::uint32_t its_shape() const { return known[place / MovingRounds::lanes].shape[place % MovingRounds::lanes]; }
+    double speed_of(std::size_t i) const {
+      const std::size_t there = i + (i >= place ? 1 : 0);
+      return known[there / MovingRounds::lanes].speed[there % MovingRounds::lanes];
+    }
+    std::uint32_t shape_of(std::size_t i) const {
+      const std::size_t there = i + (i >= place ? 1 : 0);
+      return known[there / MovingRounds::lanes].shape[there % MovingRounds::lanes];
+    }
+  };
+  /// Finds these rounds with one of `shape`; `known` is null if they are not known together. REQUIRES: no round of
+  /// `moving` has this shape, and `place` of them have earlier ones.
+  WithOneMore recall(const MovingRounds& moving, std::uint32_t shape, std::size_t place) const;
 
  private:
   struct Place {
-    std::uint32_t first = 0;  // index into rounds_
-    std::uint32_t size = 0;   // 0: free
     std::uint32_t hash = 0;
-    Meetings::Id meeting = Meetings::none;
+    std::uint32_t first = 0;  // index into kept_; 0: free
   };
 
-  std::size_t place_of(std::uint32_t hash, std::span<const AlikeRounds> combination) const;
+  static std::uint32_t tag(const MovingRounds& moving) { return static_cast<std::uint32_t>(moving.hash >> 32); }
 
   std::size_t most_;
-  std::vector<AlikeRounds> rounds_;
+  std::vector<Four> kept_;
   std::vector<Place> places_;  // their number is a power of two; at most half of them are taken
   std::size_t taken_ = 0;
 };

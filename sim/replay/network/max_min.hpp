@@ -13,6 +13,7 @@
 // fair_links.hpp keeps such rates while flows come and go; this file computes them once, for any u.
 #pragma once
 
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -27,8 +28,9 @@ struct LinkUse {
 };
 
 struct SharedFlow {
-  std::span<const LinkUse> uses;  ///< each link at most once, amounts > 0
-  double count = 1;               ///< the number of equal flows; the rate is that of one
+  std::span<const LinkUse> uses;                             ///< each link at most once, amounts > 0
+  double count = 1;                                          ///< the number of equal flows; the rate is that of one
+  double fastest = std::numeric_limits<double>::infinity();  ///< an upper bound of its rate
 };
 
 /// The max-min fair rates of `flows` on links of these capacities, by LinkId. A flow without links is infinitely fast.

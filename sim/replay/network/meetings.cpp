@@ -1,9 +1,21 @@
 #include "sim/replay/network/meetings.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace allreplay {
+
+// Fowler, Noll and Vo's hash, a number at a time.
+std::size_t Meetings::Hash::operator()(const std::vector<std::uint32_t>& numbers) const {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const std::uint32_t number : numbers) hash = (hash ^ number) * 0x100000001b3;
+  return hash ^ hash >> 32;
+}
+
+std::size_t Meetings::Hash::operator()(const Place& place) const {
+  return place.link * 0x9e3779b97f4a7c15 ^ (*this)(place.jobs);
+}
 
 Meetings::Id Meetings::number(const std::vector<Place>& places) {
   if (places.empty()) return none;

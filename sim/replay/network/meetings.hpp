@@ -3,8 +3,8 @@
 
 #include <compare>
 #include <cstdint>
-#include <map>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "sim/inputs/cluster/topology.hpp"
@@ -47,9 +47,14 @@ class Meetings {
  private:
   using PlaceId = std::uint32_t;
 
-  std::map<Place, PlaceId> place_numbers_;  // few places, of which meetings are many different sets
-  std::vector<const Place*> places_;        // by number
-  std::map<std::vector<PlaceId>, Id> numbers_;
+  struct Hash {
+    std::size_t operator()(const std::vector<PlaceId>& places) const;
+    std::size_t operator()(const Place& place) const;
+  };
+
+  std::unordered_map<Place, PlaceId, Hash> place_numbers_;  // few places, of which meetings are many different sets
+  std::vector<const Place*> places_;                        // by number
+  std::unordered_map<std::vector<PlaceId>, Id, Hash> numbers_;
   std::vector<const std::vector<PlaceId>*> meetings_{nullptr};  // by number
   std::vector<double> lasted_{0};                               // by number
   double bytes_ = 0;

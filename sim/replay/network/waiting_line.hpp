@@ -37,12 +37,19 @@ class WaitingLine {
     return std::min(first_ == line_.size() ? forever : line_[first_].at, heap_.empty() ? forever : heap_.front().at);
   }
 
-  /// The next entry if it is in the line; null if it is in the heap, or if there is none.
-  const Instant* first() const { return next_is_in_line() ? &line_[first_] : nullptr; }
-  /// The instant of the entry after that. REQUIRES: first() is not null.
+  /// The next entry; null if there is none.
+  const Instant* first() const {
+    if (next_is_in_line()) return &line_[first_];
+    return heap_.empty() ? nullptr : &heap_.front();
+  }
+  /// The instant of the entry after that; infinity if there is none.
   double second() const {
-    return std::min(first_ + 1 == line_.size() ? forever : line_[first_ + 1].at,
-                    heap_.empty() ? forever : heap_.front().at);
+    if (next_is_in_line())
+      return std::min(first_ + 1 == line_.size() ? forever : line_[first_ + 1].at,
+                      heap_.empty() ? forever : heap_.front().at);
+    double second = first_ == line_.size() ? forever : line_[first_].at;
+    for (std::size_t i = 1; i < std::min<std::size_t>(heap_.size(), 3); ++i) second = std::min(second, heap_[i].at);
+    return second;
   }
 
   /// The entry at that instant. REQUIRES: not empty.

@@ -23,11 +23,11 @@ TEST_CASE("the entry with the earliest instant is next, in any order of arrival"
         all.emplace(at, names++);
       } else if (!all.empty()) {
         REQUIRE(line.next() == all.begin()->first);
-        if (const auto* first = line.first()) {
-          REQUIRE(first->at == line.next());
-          REQUIRE(line.second() ==
-                  (all.size() == 1 ? std::numeric_limits<double>::infinity() : std::next(all.begin())->first));
-        }
+        REQUIRE(line.first());
+        REQUIRE(line.first()->at == line.next());
+        REQUIRE(line.first()->index == line.next_index());
+        REQUIRE(line.second() ==
+                (all.size() == 1 ? std::numeric_limits<double>::infinity() : std::next(all.begin())->first));
         now = line.next();
         const std::uint32_t who = line.pop();
         auto found = all.begin();
@@ -42,7 +42,7 @@ TEST_CASE("the entry with the earliest instant is next, in any order of arrival"
         for (auto& [at, who] : all) who = numbers[who];
       }
       REQUIRE(line.empty() == all.empty());
+      REQUIRE((line.first() == nullptr) == all.empty());
     }
-    REQUIRE((!alike || line.empty() || line.first()));  // then the heap is not needed
   }
 }
