@@ -94,13 +94,13 @@ struct Repeated {
   }
 };
 
-// The number of turns in which each round is over before the next one of the list moves its bytes (after the last one
-// comes the first one's repetition), and all are over by `until`.
+// A number of turns, by `until`, in which each round is over before the next one of the list moves its bytes (after the
+// last one comes the first one's repetition), and after which they are in the same order.
 double turns_apart(const std::vector<Repeated>& rounds, double until) {
   double turns = std::numeric_limits<double>::infinity();
   const auto at_most = [&](double gap, double shrinks) {
     if (gap < margin) turns = 0;
-    if (shrinks > 0) turns = std::min(turns, 1 + std::floor((gap - margin) / shrinks));
+    if (shrinks > 0) turns = std::min(turns, std::floor((gap - margin) / shrinks));
   };
   for (std::size_t i = 0; i < rounds.size(); ++i) {
     const bool last = i + 1 == rounds.size();
