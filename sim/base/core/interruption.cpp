@@ -5,6 +5,9 @@
 #include <atomic>
 #include <climits>
 #include <csignal>
+#include <cstdlib>
+#include <exception>
+#include <new>
 #include <unistd.h>
 
 #include "sim/base/core/text.hpp"
@@ -25,17 +28,36 @@ std::array<char, 8192> last_words;
 std::atomic<std::size_t> last_length{0};
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<std::size_t>::is_always_lock_free);
 
-void handle_signal(int signal) {
-  static_cast<void>(!write(STDERR_FILENO, last_words.data(), last_length));
+void remove_leftovers() {
   for (Slot& slot : slots)
     if (slot.state == Slot::Ready) unlink(slot.file.data());
+}
+
+void handle_signal(int signal) {
+  static_cast<void>(!write(STDERR_FILENO, last_words.data(), last_length));
+  remove_leftovers();
   std::signal(signal, SIG_DFL);
   std::raise(signal);
+}
+
+[[noreturn]] void handle_termination() {
+  try {
+    if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
+  } catch (const std::bad_alloc&) {
+    constexpr int bad_input = 2;
+    for (const std::string_view text : {memory_is_full, std::string_view("\n")})
+      static_cast<void>(!write(STDERR_FILENO, text.data(), text.size()));
+    remove_leftovers();
+    _exit(bad_input);
+  } catch (...) {  // a fault
+  }
+  std::abort();
 }
 
 }  // namespace
 
 void leave_in_order() {
+  std::set_terminate(handle_termination);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP})
     if (std::signal(signal, handle_signal) == SIG_IGN) std::signal(signal, SIG_IGN);
 }
