@@ -34,7 +34,7 @@ bool is_text(std::string text) {
   return is_one_line(text);
 }
 
-constexpr std::size_t most_levels = 100;  // printing a deeper value could overflow the stack
+constexpr std::size_t most_levels = 100;         // printing a deeper value could overflow the stack
 constexpr std::size_t most_values = 10'000'000;  // an empty object takes three bytes of a file, and 150 of memory
 
 // Extracts "parse error …" from nlohmann's longer message.
@@ -113,7 +113,7 @@ class DocumentBuilder : public nlohmann::json_sax<Value> {
   Value& root_;
   std::vector<Value*> open_;  // the objects and arrays that are being read, outermost first
   std::size_t values_ = 0;
-  Value* member_ = nullptr;   // the member of the innermost object whose key was read last
+  Value* member_ = nullptr;  // the member of the innermost object whose key was read last
 };
 
 }  // namespace

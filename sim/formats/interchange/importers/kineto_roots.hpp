@@ -73,7 +73,8 @@ void require_bearable_depth(const KinetoTrace& trace, std::size_t depth);
 /// Returns the ProfilerStep#n annotations; without them, steps end with Optimizer.step; without that, all is one step.
 Steps find_steps(const KinetoTrace& trace);
 
-/// Sorts the trace's spans and finds their roots. Throws InputError if they are nested too deeply. `communicates`: some operators serve communication between ranks.
+/// Sorts the trace's spans and finds their roots. Throws InputError if they are nested too deeply. `communicates`: some
+/// operators serve communication between ranks.
 Roots find_roots(KinetoTrace& trace, const Steps& steps, bool communicates);
 
 }  // namespace allreplay::kineto

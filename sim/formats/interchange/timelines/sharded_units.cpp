@@ -320,8 +320,8 @@ Id UnitTimeline::unit_of(const HookSpan& hook) const {
 
 std::vector<Interval> UnitTimeline::hooks_of(std::uint16_t thread) const {
   std::vector<Interval> all;
-  auto hook = std::partition_point(hooks_.begin(), hooks_.end(),
-                                   [thread](const HookSpan& one) { return one.thread < thread; });
+  auto hook =
+      std::partition_point(hooks_.begin(), hooks_.end(), [thread](const HookSpan& one) { return one.thread < thread; });
   for (; hook != hooks_.end() && hook->thread == thread; ++hook) all.push_back({hook->start, hook->end});
   return joined(std::move(all));
 }
