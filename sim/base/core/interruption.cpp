@@ -6,8 +6,10 @@
 #include <climits>
 #include <csignal>
 #include <cstdlib>
+#include <cxxabi.h>
 #include <exception>
 #include <new>
+#include <typeinfo>
 #include <unistd.h>
 
 #include "sim/base/core/text.hpp"
@@ -41,17 +43,13 @@ void handle_signal(int signal) {
 }
 
 [[noreturn]] void handle_termination() {
-  try {
-    if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
-  } catch (const std::bad_alloc&) {
-    constexpr int bad_input = 2;
-    for (const std::string_view text : {memory_is_full, std::string_view("\n")})
-      static_cast<void>(!write(STDERR_FILENO, text.data(), text.size()));
-    remove_leftovers();
-    _exit(bad_input);
-  } catch (...) {  // a fault
-  }
-  std::abort();
+  const std::type_info* thrown = abi::__cxa_current_exception_type();  // catching it again might need memory
+  if (!thrown || *thrown != typeid(std::bad_alloc)) std::abort();
+  for (const std::string_view text : {memory_is_full, std::string_view("\n")})
+    static_cast<void>(!write(STDERR_FILENO, text.data(), text.size()));
+  remove_leftovers();
+  constexpr int bad_input = 2;
+  _exit(bad_input);
 }
 
 }  // namespace
