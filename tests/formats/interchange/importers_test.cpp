@@ -632,7 +632,7 @@ TEST_CASE("concurrent operations") {
   CHECK(length(all) == 26);
   CHECK(shared_length({4, 12}, all) == 3);
   CHECK(shared_length(joined({{4, 12}, {29, 100}}), all) == 5);
-  const Coverage covered({{10, 20}, {0, 5}, {15, 30}, {30, 31}});
+  const JoinedIntervals covered({{10, 20}, {0, 5}, {15, 30}, {30, 31}});
   for (std::int64_t start = 0; start < 34; ++start)
     for (std::int64_t end = start; end < 34; ++end)
       CHECK(covered.shared({start, end}) == shared_length({start, end}, all));

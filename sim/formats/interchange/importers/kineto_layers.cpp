@@ -175,7 +175,7 @@ void add_kernels(Attribution& known) {
   std::vector<Interval> carried;
   for (const KinetoKernel& kernel : trace.kernels)
     if (kernel.communication) carried.push_back(interval_of(kernel));
-  const Coverage communication(std::move(carried));
+  const JoinedIntervals communication(std::move(carried));
   for (const KinetoKernel& kernel : trace.kernels) {
     const auto found = std::lower_bound(operators.begin(), operators.end(), std::pair(kernel.external, Id{0}));
     const bool is_known = kernel.external != 0 && found != operators.end() && found->first == kernel.external;

@@ -46,11 +46,11 @@ std::int64_t shared_length(std::span<const Interval> of, std::span<const Interva
   return sum;
 }
 
-Coverage::Coverage(std::vector<Interval> intervals) : joined_(joined(std::move(intervals))), before_{0} {
+JoinedIntervals::JoinedIntervals(std::vector<Interval> intervals) : joined_(joined(std::move(intervals))), before_{0} {
   for (const Interval& one : joined_) before_.push_back(before_.back() + one.end - one.start);
 }
 
-std::int64_t Coverage::covered_before(std::int64_t time) const {
+std::int64_t JoinedIntervals::covered_before(std::int64_t time) const {
   const auto at =
       std::partition_point(joined_.begin(), joined_.end(), [time](const Interval& one) { return one.end <= time; });
   const std::int64_t begun = at == joined_.end() ? 0 : std::max<std::int64_t>(0, time - at->start);

@@ -25,9 +25,9 @@ std::int64_t shared_length(const Interval& one, std::span<const Interval> joined
 std::int64_t shared_length(std::span<const Interval> of, std::span<const Interval> in);
 
 /// Finds how long many intervals overlap with the same ones, whatever number of these each overlaps.
-class Coverage {
+class JoinedIntervals {
  public:
-  explicit Coverage(std::vector<Interval> intervals);
+  explicit JoinedIntervals(std::vector<Interval> intervals);
   /// Returns the length of `one` that lies in the intervals.
   std::int64_t shared(const Interval& one) const { return covered_before(one.end) - covered_before(one.start); }
 
