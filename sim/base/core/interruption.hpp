@@ -8,7 +8,7 @@
 
 namespace allreplay {
 
-/// What the program prints if it runs out of memory.
+/// The program's last line if it runs out of memory.
 inline constexpr std::string_view memory_is_full = "allreplay: the memory is full (a smaller input, or fewer --jobs)";
 
 /// Makes these signals, unless they are ignored (nohup), print the LastWords and remove each Leftover before they end
