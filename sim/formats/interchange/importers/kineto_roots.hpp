@@ -67,7 +67,7 @@ bool is_backward(const KinetoTrace& trace, const Root& root);
 /// True if the span's name begins with `start`.
 bool named(const KinetoTrace& trace, const KinetoSpan& span, std::string_view start);
 
-/// Throws InputError if spans are nested deeper than `depth` may be: each operator searches those around it.
+/// Throws InputError if `depth`, of nested spans, is above 500: each operator searches the spans around it.
 void require_bearable_depth(const KinetoTrace& trace, std::size_t depth);
 
 /// Returns the ProfilerStep#n annotations; without them, steps end with Optimizer.step; without that, all is one step.
