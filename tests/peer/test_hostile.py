@@ -187,6 +187,12 @@ class Hostile(unittest.TestCase):
         self.write("prices.json", json.dumps({"gpu_usd": 1, "fabrics": ["c.json"] * 1001}))
         self.refused("whatif", *RUN[1:], "--target", "exposed<5%", "--cost", "prices.json", says="prices.json: /fabrics: ")
 
+    def test_files_of_many_small_values(self):
+        self.write("x.json", '{"schema": "chakra", "workload_graph": [' + "1," * 10_000_000 + "1]}")
+        self.write("x.et", b"\x07\x0a\x050.0.4" + b"\x02\x08\x01" * 2_000_001)
+        for name, says in (("x.json", "x.json: has more than 10000000 values"), ("x.et", "x.et: node 2000001: ")):
+            self.refused("import", name, "--device", "d", "--batch", "8", "--out", "t.json", says=says)
+
     def test_many_constants(self):
         head = "profile,cluster,workers,strategy,group,calibrate,iteration_s\n"
         self.write("v.csv", head + "".join(f"p.csv,c.json,4,wfbp,g{i},update by group,0.1\n" for i in range(501)) + "p.csv,c.json,2,wfbp,h,,0.1\n")
@@ -402,10 +408,14 @@ class Hostile(unittest.TestCase):
     @unittest.skipIf(os.path.isfile(PROGRAM) and b"__asan_init" in pathlib.Path(PROGRAM).read_bytes(), "a sanitizer's shadow takes more than any limit")
     def test_too_little_memory(self):
         self.write("large.csv", CSV.split("\n", 1)[0] + "\n" + "".join(f"l{i},1000,1,1\n" for i in range(200_000)))
-        done = self.run_program("run", "--profile", "large.csv", "--cluster", "c.json", "--strategy", "sync-easgd",
-                                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (200 << 20, 200 << 20)))
-        self.assertEqual((done.returncode, done.stderr.count(b"\n")), (2, 1), done.stderr)
-        self.assertIn(b"the memory is full", done.stderr)
+        self.write("many.json", "[" + "{}," * 8_000_000 + "{}]")
+        for limit, *command in ((200, "run", "--profile", "large.csv", "--cluster", "c.json", "--strategy", "sync-easgd"),
+                                (200, "run", "--profile", "p.csv", "--cluster", "many.json", "--strategy", "wfbp"),
+                                (300, "plan", "--profile", "large.csv", "--cluster", "c.json", "--strategy", "wfbp", "--json")):
+            with self.subTest(command=command):
+                done = self.run_program(*command, preexec_fn=lambda most=limit << 20: resource.setrlimit(resource.RLIMIT_AS, (most, most)))
+                self.assertEqual((done.returncode, done.stderr.count(b"\n")), (2, 1), done.stderr)
+                self.assertIn(b"the memory is full", done.stderr)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,11 @@
 #include <atomic>
 #include <climits>
 #include <csignal>
+#include <cstdlib>
+#include <cxxabi.h>
+#include <exception>
+#include <new>
+#include <typeinfo>
 #include <unistd.h>
 
 #include "sim/base/core/text.hpp"
@@ -25,17 +30,32 @@ std::array<char, 8192> last_words;
 std::atomic<std::size_t> last_length{0};
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<std::size_t>::is_always_lock_free);
 
-void handle_signal(int signal) {
-  static_cast<void>(!write(STDERR_FILENO, last_words.data(), last_length));
+void remove_leftovers() {
   for (Slot& slot : slots)
     if (slot.state == Slot::Ready) unlink(slot.file.data());
+}
+
+void handle_signal(int signal) {
+  static_cast<void>(!write(STDERR_FILENO, last_words.data(), last_length));
+  remove_leftovers();
   std::signal(signal, SIG_DFL);
   std::raise(signal);
+}
+
+[[noreturn]] void handle_termination() {
+  const std::type_info* thrown = abi::__cxa_current_exception_type();  // catching it again might need memory
+  if (!thrown || *thrown != typeid(std::bad_alloc)) std::abort();
+  for (const std::string_view text : {memory_is_full, std::string_view("\n")})
+    static_cast<void>(!write(STDERR_FILENO, text.data(), text.size()));
+  remove_leftovers();
+  constexpr int bad_input = 2;
+  _exit(bad_input);
 }
 
 }  // namespace
 
 void leave_in_order() {
+  std::set_terminate(handle_termination);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP})
     if (std::signal(signal, handle_signal) == SIG_IGN) std::signal(signal, SIG_IGN);
 }

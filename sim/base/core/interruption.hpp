@@ -1,4 +1,4 @@
-// Cleans up before Ctrl-C (SIGINT), SIGTERM or SIGHUP ends the program.
+// Cleans up before Ctrl-C (SIGINT), SIGTERM, SIGHUP or a lack of memory ends the program.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,12 @@
 
 namespace allreplay {
 
+/// The program's last line if it runs out of memory.
+inline constexpr std::string_view memory_is_full = "allreplay: the memory is full (a smaller input, or fewer --jobs)";
+
 /// Makes these signals, unless they are ignored (nohup), print the LastWords and remove each Leftover before they end
-/// the program. For programs only: a library leaves signal handling to its caller.
+/// the program; and a lack of memory in a destructor, which nobody can catch (nlohmann's allocate), print its own line
+/// and exit with status 2. For programs only: a library leaves both to its caller.
 void leave_in_order();
 
 /// During its life, an interruption removes `file`. REQUIRES: a relative name stays valid (same working directory).

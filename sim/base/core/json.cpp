@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -32,7 +34,8 @@ bool is_text(std::string text) {
   return is_one_line(text);
 }
 
-constexpr std::size_t most_levels = 100;  // printing a deeper value could overflow the stack
+constexpr std::size_t most_levels = 100;         // printing a deeper value could overflow the stack
+constexpr std::size_t most_values = 10'000'000;  // an empty object takes three bytes of a file, and 150 of memory
 
 // Extracts "parse error …" from nlohmann's longer message.
 std::string reason(std::string_view message) {
@@ -79,6 +82,7 @@ class DocumentBuilder : public nlohmann::json_sax<Value> {
 
   // Stores the next value in the object or array that is being read, and returns its address.
   Value* place(Value value) {
+    if (++values_ > most_values) fail(fmt::format("has more than {} values", most_values), "a smaller file");
     if (open_.empty()) {
       root_ = std::move(value);
       return &root_;
@@ -108,7 +112,8 @@ class DocumentBuilder : public nlohmann::json_sax<Value> {
   const std::string& file_;
   Value& root_;
   std::vector<Value*> open_;  // the objects and arrays that are being read, outermost first
-  Value* member_ = nullptr;   // the member of the innermost object whose key was read last
+  std::size_t values_ = 0;
+  Value* member_ = nullptr;  // the member of the innermost object whose key was read last
 };
 
 }  // namespace
@@ -119,10 +124,15 @@ Json::Json(std::shared_ptr<const Document> document, const void* value, std::str
 Json Json::read(const Files& files, const std::string& file) { return parse(files.read(file), file); }
 
 Json Json::parse(std::string_view text, const std::string& file) {
-  auto document = std::make_shared<Document>();
+  auto document = std::make_unique<Document>();
   document->file = file;
   DocumentBuilder builder(file, document->root);
-  Value::sax_parse(text, &builder);
+  try {
+    Value::sax_parse(text, &builder);
+  } catch (const std::bad_alloc&) {
+    static_cast<void>(document.release());  // nlohmann's destructor needs memory, too, and would end the program
+    throw;
+  }
   const Value* root = &document->root;
   return {std::move(document), root, ""};
 }
@@ -176,6 +186,7 @@ void Json::allow_only(std::span<const std::string_view> keys) const {
 std::vector<Json> Json::items() const {
   if (!is_array()) fail(fmt::format("is {}", kind()), "should be an array [...]");
   std::vector<Json> all;
+  all.reserve(value_of(value_).size());
   std::size_t index = 0;
   for (const Value& value : value_of(value_)) all.push_back(child(&value, std::to_string(index++)));
   return all;

@@ -10,15 +10,20 @@ namespace allreplay {
 
 namespace {
 
-constexpr std::int64_t most_measured = 2048;  // hosts; in larger networks not every route is walked
+constexpr std::int64_t most_measured = 2048;      // hosts; in larger networks not every route is walked
+constexpr std::size_t most_walked = 500'000'000;  // links of all routes: some seconds
 
-Diameter measure(const Topology& topology) {
+// Returns nothing if the routes are too long to be walked, as those of a ring of 1,300 hosts.
+std::optional<Diameter> measure(const Topology& topology) {
   Diameter longest;
+  std::size_t walked = 0;
   std::vector<LinkId> path;
   for (NodeId from = 0; from < topology.hosts(); ++from) {
     for (NodeId to = 0; to < topology.hosts(); ++to) {
       path.clear();
       topology.route(from, to, path);
+      walked += path.size();
+      if (walked > most_walked) return std::nullopt;
       double latency = 0;
       for (const LinkId link : path) latency += topology.links()[link].latency;
       longest.hops = std::max(longest.hops, static_cast<std::int64_t>(path.size()));

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/base/core/interruption.hpp"
 #include "sim/base/core/version.hpp"
 #include "sim/output/report/phrases.hpp"
 #include "sim/plans/schedule/unknown_name_hints.hpp"
@@ -177,7 +178,7 @@ Failure current_failure() {
   } catch (const TimeOverflow& error) {
     return {fmt::format("input: {}", error.what())};
   } catch (const std::bad_alloc&) {
-    return {"allreplay: the memory is full (a smaller input, or fewer --jobs)"};
+    return {std::string(memory_is_full)};
   } catch (const std::filesystem::filesystem_error& error) {
     return {fmt::format("{}: cannot be used: {} (check the path)", error.path1().string(), error.code().message())};
   } catch (const std::system_error& error) {  // from fmt's printing, or from threads

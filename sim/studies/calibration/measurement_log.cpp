@@ -58,8 +58,9 @@ const LogFormat& format_of(std::string_view text, const std::string& file, const
 
 // Returns the first `#` of a line if it begins the header of a table or the title of a benchmark; else npos.
 std::size_t header_start(std::string_view line) {
+  constexpr std::size_t two_words = 100;  // not the rest of the line: it may have a million `#`
   for (std::size_t at = line.find('#'); at != line.npos; at = line.find('#', at + 1)) {
-    const std::vector<std::string_view> words = words_of(line.substr(at + 1));
+    const std::vector<std::string_view> words = words_of(line.substr(at + 1, two_words));
     if (words.size() < 2) continue;
     if (words[0] == "OSU" || words[0] == "Size" || (words[0] == "size" && words[1] == "count") ||
         (words[0] == "bytes" && words[1] == "#repetitions"))
@@ -166,22 +167,25 @@ std::vector<std::string_view> words_of(std::string_view line) {
 }
 
 std::string_view without_prefix(std::string_view line) {
-  for (;;) {
+  constexpr int most_prefixes = 10;  // each is searched for in the whole line
+  for (int i = 0; i < most_prefixes; ++i) {
     line = trim(line);
     const std::size_t end = std::min(line.find(' '), line.size());
     const std::string_view first = line.substr(0, end);
-    for (const std::string_view tag : {"]<stdout>:", "]<stderr>:"})  // mpirun --tag-output, glued or not
-      if (const std::size_t at = first.find(tag); at != std::string_view::npos && first.starts_with('[')) {
-        line.remove_prefix(at + tag.size());
-        return without_prefix(line);
-      }
-    if (line.starts_with('[') && line.find("] ") != std::string_view::npos)  // [2024-01-31 12:00:00]
+    std::size_t tagged = std::string_view::npos;  // mpirun --tag-output, glued or not
+    for (const std::string_view tag : {"]<stdout>:", "]<stderr>:"})
+      if (const std::size_t at = first.find(tag); at != std::string_view::npos && first.starts_with('['))
+        tagged = std::min(tagged, at + tag.size());
+    if (tagged != std::string_view::npos)
+      line.remove_prefix(tagged);
+    else if (line.starts_with('[') && line.find("] ") != std::string_view::npos)  // [2024-01-31 12:00:00]
       line.remove_prefix(line.find("] ") + 2);
     else if (first.ends_with(':') && end < line.size())  // host: and srun --label
       line.remove_prefix(end);
     else
       return line;
   }
+  return trim(line);
 }
 
 bool looks_like_row(std::string_view line) {

@@ -30,7 +30,9 @@ class Requests {
     std::vector<Branch> branches;
 
     std::size_t size() const;
-    Request at(std::size_t row) const;
+    /// Returns for each branch the number of combinations of it and all branches before it.
+    std::vector<std::size_t> branch_ends() const;
+    Request at(std::size_t row, const std::vector<std::size_t>& branch_ends) const;
   };
 
   /// Appends the combinations of a product; `choose` is applied to each of their requests, last.
@@ -62,6 +64,7 @@ class Requests {
     std::shared_ptr<const Product> product;
     Choice choose;
     std::size_t first;  // number of its first row
+    std::vector<std::size_t> branch_ends;
   };
   std::vector<Part> parts_;
   std::vector<std::uint32_t> rows_;  // their numbers among all rows added

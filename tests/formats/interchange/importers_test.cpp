@@ -611,6 +611,16 @@ TEST_CASE("without ProfilerStep an iteration ends with the optimizer's step; wit
   CHECK(complaint("kineto", two(false)) == "some/file.kineto");
 }
 
+TEST_CASE("a span inside more than 500 others is refused: each operator searches those around it") {
+  const auto nested = [](int levels) {
+    Kineto trace = Kineto().layer(10, 1, 100, 200);
+    for (int i = 0; i < levels; ++i) trace.op("aten::inner", 2000 + i, 10'000 - 2 * i);
+    return trace.text();
+  };
+  CHECK(complaint("kineto", nested(501)) == "");
+  CHECK(complaint("kineto", nested(502)) == "some/file.kineto");
+}
+
 TEST_CASE("of several batch sizes the requested one is used, and the other is noted") {
   const Imported imported = import_text("kineto", Kineto().layer(10, 1, 1, 1).text(), batch(64));
   CHECK(imported.profile.batch_size == 64);
@@ -622,6 +632,10 @@ TEST_CASE("concurrent operations") {
   CHECK(length(all) == 26);
   CHECK(shared_length({4, 12}, all) == 3);
   CHECK(shared_length(joined({{4, 12}, {29, 100}}), all) == 5);
+  const JoinedIntervals covered({{10, 20}, {0, 5}, {15, 30}, {30, 31}});
+  for (std::int64_t start = 0; start < 34; ++start)
+    for (std::int64_t end = start; end < 34; ++end)
+      CHECK(covered.shared({start, end}) == shared_length({start, end}, all));
   SlowdownEstimate estimate;
   for (int i = 0; i < 9; ++i) estimate.add(1, 12, 12);
   for (int i = 0; i < 3; ++i) estimate.add(1, 10, 0);

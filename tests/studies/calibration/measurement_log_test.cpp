@@ -125,6 +125,14 @@ TEST_CASE("launchers write before every line") {
   }
 }
 
+TEST_CASE("a line of many hashes or prefixes takes no longer than others of its length") {
+  for (const char* word : {"#", "# ", "[1,0]<stderr>:", "[a: "}) {
+    std::string line;
+    for (int i = 0; i < 100'000; ++i) line += word;
+    check_law(read(line + "\n" + nccl_tests(sizes, law, 8)));
+  }
+}
+
 TEST_CASE("every line may have a prefix of the same form") {
   // Digits count up from line to line, as in time stamps.
   for (const std::string prefix : {"2024-01-31T12:00:00.%Z ", "(head, rank=0, pid=%) ", "> ", ">", "%:", "  %\t",

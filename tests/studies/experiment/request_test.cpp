@@ -7,6 +7,7 @@
 
 #include "sim/inputs/cluster/cluster.hpp"
 #include "sim/studies/experiment/cluster_words.hpp"
+#include "sim/studies/experiment/requests.hpp"
 
 using namespace allreplay;
 
@@ -18,6 +19,31 @@ TEST_CASE("complaints point at where each name was given") {
   const Scenario scenario = Library().resolve_network(request);
   CHECK(scenario.place_of_collective.path == "--collective");
   CHECK(scenario.place_of_fidelity.path == "--fidelity");
+}
+
+TEST_CASE("the rows of a product: its branches vary fastest") {
+  Requests::Product product;
+  for (const std::int64_t workers : {2, 4})
+    product.lists.resize(1), product.lists[0].push_back([workers](Request& request) { request.workers = workers; });
+  product.branches.push_back({[](Request& request) { request.strategy = "a"; }, {}});
+  product.branches.push_back({[](Request& request) { request.strategy = "b"; }, {{{"x", "1", {}}, {"x", "2", {}}}}});
+  product.branches.push_back({[](Request& request) { request.strategy = "none"; }, {{}}});  // an option without values
+  for (int i = 0; i < 10'000; ++i) product.branches.push_back({[](Request& request) { request.strategy = "c"; }, {}});
+  Requests requests;
+  for (const char* profile : {"p", "q"})
+    requests.add(std::make_shared<Requests::Product>(product), [profile](Request& one) { one.profile = profile; });
+  REQUIRE(requests.size() == 2 * 2 * 10'003);
+  std::size_t row = 0;
+  bool all = true;
+  for (const char* profile : {"p", "q"})
+    for (const std::int64_t workers : {2, 4})
+      for (std::size_t place = 0; place < 10'003; ++place, ++row) {
+        const Request one = requests[row];
+        all &= one.profile.value == profile && one.workers.value == workers;
+        all &= one.strategy == (place == 0 ? "a" : place < 3 ? "b" : "c");
+        all &= place == 1 || place == 2 ? one.options.at(0).value == std::to_string(place) : one.options.empty();
+      }
+  CHECK(all);
 }
 
 TEST_CASE("a request in the words of `run`") {

@@ -151,6 +151,9 @@ ChakraTrace decode_chakra(std::string_view bytes, const std::string& file) {
   trace.metadata = attributes_of(parse<chakra::Metadata>(take_message(bytes, first), first).attributes());
   while (!bytes.empty()) {
     const SourceLocation place{file, fmt::format("node {}", trace.nodes.size() + 1)};
+    constexpr std::size_t most_nodes = 2'000'000;  // a node takes three bytes of a file, and some 400 of memory
+    if (trace.nodes.size() == most_nodes)
+      throw InputError(place, fmt::format("is after {} nodes", most_nodes), "a trace of fewer iterations");
     const auto node = parse<chakra::Node>(take_message(bytes, place), place);
     trace.nodes.push_back({node.id(),
                            node.name(),

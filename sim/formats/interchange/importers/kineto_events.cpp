@@ -29,6 +29,7 @@ namespace {
 constexpr std::int64_t longest_ns = 3'600'000'000'000;      // an hour
 constexpr std::size_t longest_word = 64;                    // for names of collectives and types
 constexpr std::size_t most_names = std::size_t{256} << 20;  // bytes, all of which are kept in memory
+constexpr std::size_t most_kept = 20'000'000;               // operators, kernels and launches
 constexpr std::int64_t last_us = 9'000'000'000'000'000;     // year 2255, if counted from 1970
 
 // Parses "1623142623460111.125" microseconds into nanoseconds exactly: a double would lose the last digits.
@@ -224,6 +225,9 @@ class KinetoListener : public EventStreamListener {
       throw InputError({file_, fmt::format("/traceEvents/{}", trace_.events - 1)},
                        fmt::format("is after more than {} MiB of different names", most_names >> 20),
                        "a PyTorch profiler's trace");
+    if (trace_.spans.size() + trace_.kernels.size() + trace_.launches.size() > most_kept)
+      throw InputError({file_, fmt::format("/traceEvents/{}", trace_.events - 1)},
+                       fmt::format("is after {} operators, kernels and launches", most_kept), "a trace of fewer steps");
   }
 
   KinetoSpan span(std::int64_t longest) {
@@ -316,7 +320,7 @@ KinetoKernel::Carries carried_by(std::string_view name) {
 }
 
 KinetoTrace read_kineto_events(ByteSource& source) {
-  KinetoTrace trace;
+  KinetoTrace trace{.file = source.file()};
   KinetoListener listener(source.file(), trace);
   read_event_stream(source, listener, "a PyTorch profiler's trace");
   return trace;

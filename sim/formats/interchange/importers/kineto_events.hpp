@@ -86,6 +86,7 @@ struct KinetoLaunch {
 };
 
 struct KinetoTrace {
+  std::string file;
   Strings names, dims, threads;
   std::deque<KinetoSpan> spans;
   std::deque<KinetoKernel> kernels;

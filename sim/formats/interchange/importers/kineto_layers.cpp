@@ -175,14 +175,14 @@ void add_kernels(Attribution& known) {
   std::vector<Interval> carried;
   for (const KinetoKernel& kernel : trace.kernels)
     if (kernel.communication) carried.push_back(interval_of(kernel));
-  const std::vector<Interval> communication = joined(std::move(carried));
+  const JoinedIntervals communication(std::move(carried));
   for (const KinetoKernel& kernel : trace.kernels) {
     const auto found = std::lower_bound(operators.begin(), operators.end(), std::pair(kernel.external, Id{0}));
     const bool is_known = kernel.external != 0 && found != operators.end() && found->first == kernel.external;
     known.root_of_kernel.push_back(is_known ? known.roots.of_span[found->second]
                                             : launching_root(known, kernel.correlation));
     add_kernel(known, kernel, known.root_of_kernel.back(), is_known ? trace.spans[found->second].dims : 0,
-               kernel.communication ? 0 : shared_length(interval_of(kernel), communication));
+               kernel.communication ? 0 : communication.shared(interval_of(kernel)));
   }
 }
 

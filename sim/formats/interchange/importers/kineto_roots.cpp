@@ -7,6 +7,10 @@
 #include <tuple>
 #include <unordered_map>
 
+#include <fmt/format.h>
+
+#include "sim/base/core/error.hpp"
+
 namespace allreplay::kineto {
 
 namespace {
@@ -97,6 +101,7 @@ class RootFinder {
       while (!around.empty() &&
              (trace_.spans[around.back().span].thread != span.thread || around.back().end <= span.start))
         around.pop_back();
+      require_bearable_depth(trace_, around.size());
       if (span.kind == Kind::CpuOperator) add_operator(i, around);
       // Since times are rounded to microseconds, a span may seem to end after the one that contains it.
       const std::int64_t end = around.empty() ? span.end : std::min(span.end, around.back().end);
@@ -182,6 +187,13 @@ class RootFinder {
 };
 
 }  // namespace
+
+void require_bearable_depth(const KinetoTrace& trace, std::size_t depth) {
+  constexpr std::size_t deepest = 500;  // a call of PyTorch's is some tens of spans deep
+  if (depth > deepest)
+    throw InputError({trace.file, ""}, fmt::format("has a span inside more than {} others of its thread", deepest),
+                     "a PyTorch profiler's trace: spans that end before the next one starts, or contain it");
+}
 
 bool is_backward(const KinetoTrace& trace, const Root& root) {
   return root.backward || trace.names.text(root.name).starts_with("autograd::engine::evaluate_function");

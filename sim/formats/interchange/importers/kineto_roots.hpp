@@ -67,10 +67,14 @@ bool is_backward(const KinetoTrace& trace, const Root& root);
 /// True if the span's name begins with `start`.
 bool named(const KinetoTrace& trace, const KinetoSpan& span, std::string_view start);
 
+/// Throws InputError if `depth`, of nested spans, is above 500: each operator searches the spans around it.
+void require_bearable_depth(const KinetoTrace& trace, std::size_t depth);
+
 /// Returns the ProfilerStep#n annotations; without them, steps end with Optimizer.step; without that, all is one step.
 Steps find_steps(const KinetoTrace& trace);
 
-/// Sorts the trace's spans and finds their roots. `communicates`: some operators serve communication between ranks.
+/// Sorts the trace's spans and finds their roots. Throws InputError if they are nested too deeply. `communicates`: some
+/// operators serve communication between ranks.
 Roots find_roots(KinetoTrace& trace, const Steps& steps, bool communicates);
 
 }  // namespace allreplay::kineto

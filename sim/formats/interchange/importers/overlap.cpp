@@ -1,6 +1,7 @@
 #include "sim/formats/interchange/importers/overlap.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace allreplay {
 
@@ -43,6 +44,17 @@ std::int64_t shared_length(std::span<const Interval> of, std::span<const Interva
   std::int64_t sum = 0;
   for (const Interval& one : of) sum += shared_length(one, in);
   return sum;
+}
+
+JoinedIntervals::JoinedIntervals(std::vector<Interval> intervals) : joined_(joined(std::move(intervals))), before_{0} {
+  for (const Interval& one : joined_) before_.push_back(before_.back() + one.end - one.start);
+}
+
+std::int64_t JoinedIntervals::covered_before(std::int64_t time) const {
+  const auto at =
+      std::partition_point(joined_.begin(), joined_.end(), [time](const Interval& one) { return one.end <= time; });
+  const std::int64_t begun = at == joined_.end() ? 0 : std::max<std::int64_t>(0, time - at->start);
+  return before_[static_cast<std::size_t>(at - joined_.begin())] + begun;
 }
 
 void SlowdownEstimate::add(std::uint64_t kind, std::int64_t duration, std::int64_t overlapped) {

@@ -24,6 +24,20 @@ std::int64_t shared_length(const Interval& one, std::span<const Interval> joined
 /// Returns the length of the joined intervals `of` that lies in the joined intervals `in`.
 std::int64_t shared_length(std::span<const Interval> of, std::span<const Interval> in);
 
+/// Finds how long many intervals overlap with the same ones, whatever number of these each overlaps.
+class JoinedIntervals {
+ public:
+  explicit JoinedIntervals(std::vector<Interval> intervals);
+  /// Returns the length of `one` that lies in the intervals.
+  std::int64_t shared(const Interval& one) const { return covered_before(one.end) - covered_before(one.start); }
+
+ private:
+  std::int64_t covered_before(std::int64_t time) const;
+
+  std::vector<Interval> joined_;
+  std::vector<std::int64_t> before_;  // by index: the length of all earlier intervals
+};
+
 /// Estimates a slow-down from work that was measured both during communication and without it.
 class SlowdownEstimate {
  public:

@@ -24,6 +24,7 @@ constexpr std::int64_t least_op_us = -10'000;               // the limit of the 
 constexpr std::int64_t furthest_us =
     4'000'000'000'000;  // from the first start, both ways; simulated time is limited to 106 days
 constexpr std::uint32_t most_places = 10'000'000;
+constexpr std::size_t most_ops = 10'000'000;
 
 // Whole microseconds, and the remaining picoseconds.
 struct Microseconds {
@@ -188,6 +189,8 @@ void OpReader::add(const Words& words, std::uint32_t entry) {
                                    op.stage, rank, known->second),
                        "one rank for each worker");
   }
+  if (job_.ops.size() == most_ops)
+    throw InputError(place(), fmt::format("is after {} ops", most_ops), "fewer steps, such as --steps chooses");
   job_.ops.push_back(op);
 }
 

@@ -1,5 +1,8 @@
 // Reads the Chrome trace of ByteDance's straggler analyser. A process is a replica; a thread's name has its stage.
+#include <array>
 #include <charconv>
+#include <cstring>
+#include <deque>
 #include <map>
 
 #include <fmt/format.h>
@@ -17,12 +20,34 @@ constexpr std::int64_t threads_of_rank = 5;
 // The members of an event, as text; reused for the next event.
 struct TraceEvent {
   std::string ph, category, name, pid, tid, ts, dur, thread_name, step, seq, chunk, group, stream, part;
+  std::array<std::string*, 14> texts() {
+    return {&ph, &category, &name, &pid, &tid, &ts, &dur, &thread_name, &step, &seq, &chunk, &group, &stream, &part};
+  }
   void clear() {
-    for (std::string* text :
-         {&ph, &category, &name, &pid, &tid, &ts, &dur, &thread_name, &step, &seq, &chunk, &group, &stream, &part})
-      text->clear();
+    for (std::string* text : texts()) text->clear();
   }
 };
+
+// An event as one text, since millions may wait: each member's length, then its characters.
+std::string packed(TraceEvent& event) {
+  std::string all;
+  for (const std::string* text : event.texts()) {
+    const auto length = static_cast<std::uint32_t>(text->size());
+    all.append(reinterpret_cast<const char*>(&length), sizeof length).append(*text);
+  }
+  return all;
+}
+
+TraceEvent unpacked(std::string_view all) {
+  TraceEvent event;
+  for (std::string* text : event.texts()) {
+    std::uint32_t length = 0;
+    std::memcpy(&length, all.data(), sizeof length);
+    *text = all.substr(sizeof length, length);
+    all.remove_prefix(sizeof length + length);
+  }
+  return event;
+}
 
 // The ranks in a thread's name: "PP rank 1, TP rank 0, …".
 struct ThreadPlace {
@@ -60,7 +85,7 @@ class OpTraceListener : public EventStreamListener {
 
   /// Call after the last event.
   void take_the_rest() {
-    for (const auto& [event, entry] : waiting_) take(event, entry);
+    for (const auto& [event, entry] : waiting_) take(unpacked(event), entry);
   }
 
   std::int64_t other_tensor_ranks() const { return others_; }
@@ -97,7 +122,7 @@ class OpTraceListener : public EventStreamListener {
       if (threads_.contains({event_.pid, event_.tid}))
         take(event_, events_);
       else
-        waiting_.emplace_back(event_, events_);
+        waiting_.emplace_back(packed(event_), events_);
     }
     ++events_;
     event_.clear();
@@ -135,7 +160,7 @@ class OpTraceListener : public EventStreamListener {
   const std::string& file_;
   OpReader& reader_;
   std::map<std::pair<std::string, std::string>, ThreadPlace> threads_;  // by process and thread
-  std::vector<std::pair<TraceEvent, std::uint32_t>> waiting_;
+  std::deque<std::pair<std::string, std::uint32_t>> waiting_;
   std::int64_t others_ = 0;
   TraceEvent event_;
   std::string* field_ = nullptr;

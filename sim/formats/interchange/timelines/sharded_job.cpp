@@ -46,17 +46,22 @@ std::vector<std::int64_t> clock_shifts(const std::vector<ShardedTrace>& ranks) {
     if (differences.empty()) return std::nullopt;
     return median_of(std::move(differences));
   };
-  for (const bool any : {false, true})
-    for (std::size_t found = 1; found > 0;) {
-      found = 0;
+  for (const bool any : {false, true}) {
+    std::vector<std::size_t> since(
+        ranks.size());  // the round in which a clock became known: earlier ones share nothing
+    bool found = true;
+    for (std::size_t round = 0; found; ++round) {
+      found = false;
       for (std::size_t i = 1; i < ranks.size(); ++i)
         for (std::size_t other = 0; other < ranks.size() && !ahead[i]; ++other)
-          if (ahead[other] && other != i)
+          if (ahead[other] && since[other] + 1 >= round && other != i)
             if (const auto more = shift(ranks[i], ranks[other], any)) {
               ahead[i] = add(Time(*ahead[other]), Time(*more)).count();
-              ++found;
+              since[i] = round;
+              found = true;
             }
     }
+  }
   std::vector<std::int64_t> shifts;
   for (const auto& one : ahead) shifts.push_back(one.value_or(0));
   return shifts;

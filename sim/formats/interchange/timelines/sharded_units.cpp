@@ -171,6 +171,7 @@ void UnitTimeline::find_hooks(UnitMarks marks) {
     while (!around.empty() &&
            (hooks_[around.back()].thread != hooks_[i].thread || hooks_[around.back()].end <= hooks_[i].start))
       around.pop_back();
+    require_bearable_depth(known_.trace, around.size());
     if (!around.empty()) hooks_[i].outer = around.back();
     around.push_back(i);
   }
@@ -319,8 +320,9 @@ Id UnitTimeline::unit_of(const HookSpan& hook) const {
 
 std::vector<Interval> UnitTimeline::hooks_of(std::uint16_t thread) const {
   std::vector<Interval> all;
-  for (const HookSpan& hook : hooks_)
-    if (hook.thread == thread) all.push_back({hook.start, hook.end});
+  auto hook =
+      std::partition_point(hooks_.begin(), hooks_.end(), [thread](const HookSpan& one) { return one.thread < thread; });
+  for (; hook != hooks_.end() && hook->thread == thread; ++hook) all.push_back({hook->start, hook->end});
   return joined(std::move(all));
 }
 
