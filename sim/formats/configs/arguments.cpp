@@ -165,6 +165,11 @@ class Script {
     entries_.set(name, variables_[name], place(word, name));
   }
 
+  static std::string unquoted(const std::string& text) {
+    const bool is_quoted = text.size() > 1 && (text[0] == '"' || text[0] == '\'') && text.back() == text[0];
+    return is_quoted ? text.substr(1, text.size() - 2) : text;
+  }
+
   // Replaces $NAME, ${NAME} and ${NAME:-other} by the values that the script sets.
   std::string expanded(const std::string& text) const {
     constexpr std::size_t longest = 10'000;
@@ -188,7 +193,7 @@ class Script {
       if (known != variables_.end() && known->second.find('$') == std::string::npos)
         result += known->second;
       else
-        result += rest.starts_with(":-") ? rest.substr(2) : more;
+        result += rest.starts_with(":-") ? unquoted(rest.substr(2)) : more;
       i = close + (in_braces ? 1 : 0);
     }
     return result;

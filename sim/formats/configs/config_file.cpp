@@ -55,6 +55,11 @@ const Format formats[] = {
     {"environment", has_environment, [](ConfigReader& read, const Files&) { read_environment(read); }},
 };
 
+void read_as(const Format& format, ConfigReader& read, const Files& files) {
+  format.read(read, files);
+  read_launcher(read);
+}
+
 // The first line that is neither empty nor a comment.
 std::string_view first_line(std::string_view text) {
   for (const std::string_view line : split(text.substr(0, 10'000), "\n"))
@@ -109,10 +114,12 @@ ConfigFile config_of(const Format& format, Entries& entries) {
   ConfigFile config{.file = entries.file()};
   ConfigReader read(entries, config);
   try {
-    format.read(read, Files());
+    read_as(format, read, Files());
+    // Workers and samples that the value 2 divides, since groups follow from them.
+    const ConfigFacts facts{
+        .precision = "bf16", .hidden = 1024, .node = 8, .given = {{"--workers", "4"}, {"--global-batch", "4"}}};
     for (const auto& later : config.later)
-      for (ConfigSetting& one : later({.precision = "bf16", .hidden = 1024, .node = 8}))
-        config.settings.push_back(std::move(one));
+      for (ConfigSetting& one : later(facts)) config.settings.push_back(std::move(one));
   } catch (const InputError&) {  // not a value of this key, or other keys are missing
   }
   return config;
@@ -178,11 +185,11 @@ ConfigFile read_config(const Files& files, const std::string& name, const std::v
   for (const std::string_view page : {".md", ".rst", ".html", ".htm", ".pdf"})
     if (ending == page) throw InputError({name, ""}, "is a page of text, not a configuration", config_formats);
   const std::string text = files.read(name, most_bytes_of_config);
-  if (calls_pytorch(text)) {
+  if (const std::string code = with_own_names(text); calls_pytorch(code)) {
     ConfigFile script{.format = "PyTorch", .file = name};
     Entries none(name);
     ConfigReader calls(none, script);
-    read_pytorch(calls, text);
+    read_pytorch(calls, code);
     return script;
   }
   Entries entries = entries_of(text, name);
@@ -194,7 +201,7 @@ ConfigFile read_config(const Files& files, const std::string& name, const std::v
   const auto format = std::find_if(std::begin(formats), std::end(formats), is);
   if (format == std::end(formats)) throw InputError({name, ""}, "is not a known kind of configuration", config_formats);
   config.format = format->name;
-  format->read(read, files);
+  read_as(*format, read, files);
   config.unset = entries.unset();
   sort_unread(entries, format->name, config);
   return config;

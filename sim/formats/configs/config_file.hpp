@@ -28,6 +28,7 @@ struct ConfigFacts {
   std::vector<std::int64_t> blocks;  ///< the first layer of each block of the model; empty: unknown
   std::int64_t layers = 0;           ///< layers of its profile
   std::int64_t node = 0;             ///< workers of a node of the cluster; 0: unknown
+  bool finds_layout = false;         ///< the command finds degrees and groups itself
   std::map<std::string, std::string, std::less<>> given;  ///< flags that are settled, with their values
 
   /// The value of a flag that is a whole number.
@@ -73,8 +74,9 @@ std::vector<FrameworkSetting> framework_settings(std::string_view name);
 
 /// The names of the formats, for messages.
 inline constexpr const char* config_formats =
-    "torchtitan's TOML, DeepSpeed's JSON, Megatron-LM's arguments, a YAML of Hugging Face's Trainer or accelerate, or "
-    "a model's folder with config.json";
+    "torchtitan's TOML, DeepSpeed's JSON, Megatron-LM's arguments, a YAML of Hugging Face's Trainer or accelerate, a "
+    "PyTorch script that calls DistributedDataParallel, FullyShardedDataParallel or fully_shard, or a model's folder "
+    "with config.json";
 
 inline constexpr std::uint64_t most_bytes_of_config = 4 << 20;  ///< logs of arguments are the longest
 

@@ -93,13 +93,7 @@ class Fsdp {
   void translate_groups() {
     const auto processes = read_.entries.count("num_processes"), machines = read_.entries.count("num_machines");
     if (processes && machines) return read_.set("--shard-group", *processes / *machines, "num_machines");
-    const SourceLocation place = read_.place_of(read_.entries.find("fsdp") ? "fsdp" : key("sharding_strategy"));
-    read_.later(place, [](const ConfigFacts& facts, LaterSettings& settings) {
-      if (facts.node == 0)
-        throw InputError(settings.place, "shards in groups of unknown size: nothing says how many workers a node has",
-                         "--shard-group on the command line, or --cluster of nodes");
-      settings.set("--shard-group", facts.node);
-    });
+    read_.shard_in_nodes(read_.place_of(read_.entries.find("fsdp") ? "fsdp" : key("sharding_strategy")));
   }
 
   void translate_units(bool second) {

@@ -29,7 +29,7 @@ constexpr KnownKeys known_keys[] = {
      "parallelism.pipeline_parallel_microbatch_size parallelism.pipeline_parallel_schedule "
      "parallelism.pipeline_parallel_schedule_csv parallelism.data_parallel_replicate_degree "
      "parallelism.data_parallel_shard_degree compile.enable_fsdp_ag_rs_overlap compile.disable_passes "
-     "parallelism.pipeline_parallel_split_points",
+     "parallelism.pipeline_parallel_split_points nproc_per_node nnodes",
      "job.* profiling.* metrics.* model.hf_assets_path model.tokenizer_path model.print_after_conversion "
      "optimizer.lr optimizer.eps optimizer.beta1 optimizer.beta2 optimizer.weight_decay optimizer.implementation "
      "optimizer.fused lr_scheduler.* training.steps training.dataset training.dataset_path training.max_norm "
@@ -90,7 +90,8 @@ constexpr KnownKeys known_keys[] = {
      "use_distributed_optimizer overlap_grad_reduce overlap_param_gather ddp_bucket_size recompute_granularity "
      "num_distributed_optimizer_instances data_parallel_sharding_strategy fsdp_double_buffer "
      "outer_dp_sharding_strategy "
-     "suggested_communication_unit_size moe_ffn_hidden_size moe_router_topk moe_shared_expert_intermediate_size",
+     "suggested_communication_unit_size moe_ffn_hidden_size moe_router_topk moe_shared_expert_intermediate_size "
+     "nproc_per_node nnodes",
      "use_mcore_models use_legacy_models transformer_impl attention_backend use_flash_attn attention_dropout "
      "hidden_dropout make_vocab_size_divisible_by init_method_std adam_* weight_decay* clip_grad lr lr_* min_lr "
      "train_iters train_samples exit_* data_* split vocab_file merge_file tokenizer_* train_data_path valid_data_path "

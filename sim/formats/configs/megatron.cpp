@@ -118,7 +118,7 @@ void read_megatron_instances(ConfigReader& read) {
   const std::int64_t count = *read.entries.count(key);
   if (count == 1) return;
   read.later(instances->place, [count](const ConfigFacts& facts, LaterSettings& settings) {
-    const auto replicas = facts.replicas();
+    const auto replicas = replicas_to_group(facts, settings.place);
     if (!replicas) return;
     const std::int64_t ranks = product({*replicas, facts.number("--cp", 1)}, settings.place);
     if (ranks % count != 0)
@@ -174,15 +174,6 @@ void read_megatron_recomputation(ConfigReader& read) {
   if (rule == "full") read.set("--recompute", "full", "recompute_granularity");
   if (entries.flag("recompute_activations") || rule == "selective")
     read.approximate("selective recomputation", "fused attention, which recomputes the same in any case");
-}
-
-void read_megatron_workers(ConfigReader& read) {
-  Entries& entries = read.entries;
-  if (entries.find("world_size")) return read.count("world_size", "--workers");
-  const auto each = entries.count("nproc_per_node"), nodes = entries.count("nnodes");
-  if (!each) return;
-  const SourceLocation place = read.place_of("nproc_per_node");
-  read.set("--workers", product({*each, nodes.value_or(1)}, place), place);
 }
 
 // model_in_arguments() reads these.
@@ -242,7 +233,7 @@ void read_megatron(ConfigReader& read) {
   read.degree("expert_model_parallel_size", "--ep");
   const bool tp = entries.count("tensor_model_parallel_size").value_or(1) > 1;
   if (entries.flag("sequence_parallel") && tp) read.set("--sequence-parallel", "", "sequence_parallel");
-  read_megatron_workers(read);
+  read.count("world_size", "--workers");  // of a log
   read_megatron_types(read, entries.flag("grad_reduce_in_bf16"), entries.flag("accumulate_allreduce_grads_in_fp32"));
   read_megatron_optimizer(read);
   read.optimizer("optimizer");
@@ -267,6 +258,10 @@ void read_megatron(ConfigReader& read) {
                       "rampup_batch_size",
                       "mtp_num_layers",
                       "moe_shared_expert_overlap",
+                      "moe_enable_deepep",
+                      "moe_deepep_num_sms",
+                      "moe_flex_dispatcher_backend",
+                      "moe_hybridep_num_sms",
                       "moe_expert_capacity_factor",
                       "moe_pad_expert_input_to_capacity",
                       "moe_layer_recompute",

@@ -119,7 +119,10 @@ void read_fsdp1(ConfigReader& read, const Calls& calls, bool composer) {
   if (rule.starts_with("ShardingStrategy.")) rule = rule.substr(17);
   if (rule == "SHARD_GRAD_OP" || rule == "_HYBRID_SHARD_ZERO2") calls.set("--reshard", "none", rule_key);
   if (rule == "NO_SHARD") read.note("sharding_strategy NO_SHARD");
+  const std::size_t settings = read.config.settings.size();
   read_groups(calls);
+  const bool has_groups = read.config.settings.size() > settings;
+  if (rule.find("HYBRID_SHARD") != std::string::npos && !has_groups) read.shard_in_nodes(calls.place(rule_key));
   read_types_of_wrapper(calls);
   if (calls.has("for layer in layers") || calls.has("ModuleWrapPolicy({Layer})"))
     calls.set("--wrap", "layer", rule_key);
@@ -160,6 +163,31 @@ void read_muon(const Calls& calls) {
 }
 
 }  // namespace
+
+std::string with_own_names(std::string text) {
+  const auto is_letter = [&](std::size_t at) {
+    return at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) || text[at] == '_');
+  };
+  for (const std::string name :
+       {"DistributedDataParallel", "FullyShardedDataParallel", "fully_shard", "DiLoCo", "LocalSGD"}) {
+    const std::string import = name + " as ";
+    const std::size_t found = text.find(import), begin = found + import.size();
+    if (found == std::string::npos) continue;
+    std::size_t end = begin;
+    while (is_letter(end)) ++end;
+    const std::string call = text.substr(begin, end - begin) + "(";
+    if (end == begin || call == name + "(") continue;
+    std::string own;
+    std::size_t at = 0;
+    for (std::size_t next = text.find(call); next != std::string::npos; next = text.find(call, at)) {
+      const bool is_whole = next == 0 || !is_letter(next - 1);
+      own.append(text, at, next - at).append(is_whole ? name + "(" : call);
+      at = next + call.size();
+    }
+    text = own.append(text, at, std::string::npos);
+  }
+  return text;
+}
 
 bool calls_pytorch(std::string_view text) {
   if (text.find("--use-megatron-fsdp") != std::string_view::npos) return false;

@@ -15,6 +15,55 @@ std::int64_t product(std::initializer_list<std::int64_t> factors, const SourceLo
   return static_cast<std::int64_t>(exact);
 }
 
+std::optional<std::int64_t> replicas_to_group(const ConfigFacts& facts, const SourceLocation& place) {
+  if (facts.finds_layout || facts.given.contains("--shard-group")) return std::nullopt;
+  if (const auto workers = facts.given.find("--workers");
+      workers != facts.given.end() && facts.number("--workers", 0) == 0)
+    throw InputError(place, fmt::format("shards in groups that follow from the workers, which are {}", workers->second),
+                     "one number of workers, or --shard-group");
+  return facts.replicas();
+}
+
+void read_launcher(ConfigReader& read) {
+  Entries& entries = read.entries;
+  // Numbers may also be words ("gpu"), ranges of elastic jobs ("1:4") or variables that nothing sets.
+  const auto number = [&](std::string_view key) -> std::optional<std::int64_t> {
+    const Entry* entry = entries.find(key);
+    const bool is_number =
+        entry && !entry->value.empty() && entry->value.find_first_not_of("0123456789") == std::string::npos;
+    return is_number ? entries.count(key) : std::nullopt;
+  };
+  for (const auto& [processes, nodes] :
+       {std::pair<std::string_view, std::string_view>("nproc_per_node", "nnodes"),  // torchrun: of a node
+        {"num_gpus", "num_nodes"},                                                  // deepspeed: of a node
+        {"num_processes", ""}}) {                                                   // accelerate: of all nodes
+    if (!entries.has(processes)) continue;
+    const auto each = number(processes), times = nodes.empty() || !entries.has(nodes) ? 1 : number(nodes);
+    if (!each || !times) continue;
+    const SourceLocation place = read.place_of(processes);
+    const std::string workers = std::to_string(product({*each, *times}, place));
+    for (const ConfigSetting& one : read.config.settings)
+      if (one.flag == "--workers" && one.value != workers)
+        throw InputError(
+            place,
+            fmt::format("starts {} workers, but {}: {} gives {}", workers, one.place.file, one.place.path, one.value),
+            "the same number");
+      else if (one.flag == "--workers")
+        return;
+    return read.set("--workers", workers, place);
+  }
+}
+
+void ConfigReader::shard_in_nodes(const SourceLocation& place) {
+  later(place, [](const ConfigFacts& facts, LaterSettings& settings) {
+    if (facts.finds_layout || facts.given.contains("--shard-group")) return;
+    if (facts.node == 0)
+      throw InputError(settings.place, "shards in groups of unknown size: nothing says how many workers a node has",
+                       "--shard-group on the command line, or --cluster of nodes");
+    settings.set("--shard-group", facts.node);
+  });
+}
+
 void ConfigReader::count(std::string_view key, std::string_view flag, std::int64_t least) {
   if (const auto value = entries.count(key, least)) set(flag, std::to_string(*value), place_of(key));
 }

@@ -15,6 +15,10 @@ namespace allreplay {
 /// Multiplies numbers of a file. Throws InputError at `place` above 10^15.
 std::int64_t product(std::initializer_list<std::int64_t> factors, const SourceLocation& place);
 
+/// The data-parallel ranks that groups divide. None if the command finds the groups, has them, or will refuse the
+/// number of workers itself. Throws InputError at `place` if there are several numbers of workers.
+std::optional<std::int64_t> replicas_to_group(const ConfigFacts& facts, const SourceLocation& place);
+
 using ConfigWords = std::initializer_list<std::pair<std::string_view, std::string_view>>;
 
 /// Settings that depend on facts, all at one place of a file.
@@ -60,6 +64,8 @@ class ConfigReader {
   SourceLocation place_of(std::string_view key);
   /// Records keys that matter for the time but are not simulated, if they say more than no.
   void not_simulated(std::initializer_list<std::string_view> keys);
+  /// Shards among the workers of a node, once it is known how many these are.
+  void shard_in_nodes(const SourceLocation& place);
   void note(std::string text) { config.not_simulated.push_back(std::move(text)); }
   /// Records a setting that is simulated as another one.
   void approximate(std::string_view setting, std::string_view as) {
@@ -75,6 +81,10 @@ class ConfigReader {
   }
 };
 
+/// Sets the workers that the arguments of torchrun, deepspeed or accelerate start. Throws InputError if other settings
+/// of the file are for another number.
+void read_launcher(ConfigReader& read);
+
 // The frameworks' readers. They throw InputError.
 void read_torchtitan(ConfigReader& read);
 void read_deepspeed(ConfigReader& read, const std::string& prefix = "");
@@ -82,6 +92,8 @@ void read_megatron(ConfigReader& read);
 void read_hugging_face(ConfigReader& read, const Files& files);
 void read_environment(ConfigReader& read);
 bool has_environment(const Entries& entries);
+/// The text with names that it imports "as" others in their place: FSDP( is FullyShardedDataParallel(.
+std::string with_own_names(std::string text);
 void read_pytorch(ConfigReader& read, std::string_view text);
 bool calls_pytorch(std::string_view text);
 

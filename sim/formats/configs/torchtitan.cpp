@@ -30,14 +30,37 @@ void read_titan_types(ConfigReader& read, bool is_sharded) {
            read.place_of("training.mixed_precision_reduce"));
 }
 
+// Hybrid sharding without a shard degree, or with -1: the groups are all that the other degrees leave of the workers
+// (torchtitan/distributed/parallel_dims.py, ParallelDims).
+void read_titan_rest(ConfigReader& read, std::int64_t replicate) {
+  read.later(read.place_of("parallelism.data_parallel_replicate_degree"), [replicate](const ConfigFacts& facts,
+                                                                                      LaterSettings& settings) {
+    const auto ranks = replicas_to_group(facts, settings.place);
+    if (!ranks) return;
+    if (*ranks % replicate != 0)
+      throw InputError(settings.place,
+                       fmt::format("{} replicas do not divide {} data-parallel ranks", replicate, *ranks), "a divisor");
+    const std::int64_t group = product({*ranks / replicate, facts.number("--cp", 1)}, settings.place);
+    if (group == 1)
+      throw InputError(settings.place,
+                       fmt::format("{} replicas of {} ranks leave nothing to shard, which is DDP", replicate, *ranks),
+                       "parallelism.data_parallel_shard_degree 1");
+    settings.set("--shard-group", group);
+  });
+}
+
 // The compiler's FSDP of the module graph_trainer. Returns true, since parameters are sharded.
 bool read_titan_simple_fsdp(ConfigReader& read) {
   Entries& entries = read.entries;
   read.set("--strategy", "simple-fsdp", "module");
   entries.flag("compile.enable");  // always: its plan is the compiler's
+  const std::string replicate = "parallelism.data_parallel_replicate_degree";
   const auto shard = entries.count("parallelism.data_parallel_shard_degree", -1);
-  entries.find("parallelism.data_parallel_replicate_degree");
-  if (shard && *shard > 0) read.set("--shard-group", *shard, "parallelism.data_parallel_shard_degree");
+  entries.find(replicate);  // may be WORLD_SIZE/G, as `recommend` writes it
+  if (shard && *shard > 0)
+    read.set("--shard-group", *shard, "parallelism.data_parallel_shard_degree");
+  else if (const std::int64_t count = entries.count(replicate).value_or(1); count > 1)
+    read_titan_rest(read, count);
   if (entries.flag("compile.enable_fsdp_ag_rs_overlap"))
     read.set("--lanes", "separate", "compile.enable_fsdp_ag_rs_overlap");
   if (entries.text("compile.disable_passes") == "joint_transformer_block_bucketing_reordering_pass")
@@ -58,9 +81,10 @@ bool read_titan_data_parallel(ConfigReader& read, std::int64_t pp, std::int64_t 
   if (shard > 0) read.set("--workers", product({replicate, shard, cp, tp, pp}, place), place);
   if (!sharded) read.set("--bucket-cap", "100MiB", place);  // parallelize.py, apply_ddp()
   if (sharded && replicate > 1) {
-    if (pp > 1 || shard < 0)
-      read.note(fmt::format("parallelism.data_parallel_replicate_degree {}{}", replicate,
-                            pp > 1 ? " in a pipeline" : " without a shard degree"));
+    if (pp > 1)
+      read.note(fmt::format("parallelism.data_parallel_replicate_degree {} in a pipeline", replicate));
+    else if (shard < 0)
+      read_titan_rest(read, replicate);
     else
       read.set("--shard-group", product({shard, cp}, place), place);
   }

@@ -105,6 +105,19 @@ Family family_of(const std::string& word, const SourceLocation& place) {
   return find_by_name(family_words, word, place, "unknown family '{}'").value;
 }
 
+namespace {
+
+// " (hidden_size is missing: 4096 is the default)", if one of the keys of a config.json is left out; else "".
+std::string said_by_defaults(const Transformer& t, std::initializer_list<std::string_view> keys) {
+  for (const std::string& one : t.left_out)
+    for (const std::string_view key : keys)
+      if (one.starts_with(key) && one.substr(key.size()).starts_with(' '))
+        return fmt::format(" ({} is missing: {} is the default)", key, one.substr(key.size() + 1));
+  return "";
+}
+
+}  // namespace
+
 void require_sound(const Transformer& t, const std::function<SourceLocation(std::string_view)>& place_of) {
   // Larger numbers have no use, and would fill the memory or overflow the counts of operations.
   for (const auto& [name, value, most_of_it] : {std::tuple("layers", t.layers, 10'000),
@@ -124,11 +137,14 @@ void require_sound(const Transformer& t, const std::function<SourceLocation(std:
       throw InputError(place_of(name), fmt::format("{} of {} is larger than any transformer's", name, value),
                        fmt::format("at most {}", most_of_it));
   if (t.head_size * t.heads != t.hidden && t.hidden % t.heads != 0 && t.head_size == 0)
-    throw InputError(place_of("heads"), fmt::format("{} heads do not divide a width of {}", t.heads, t.hidden),
+    throw InputError(place_of("heads"),
+                     fmt::format("{} heads do not divide a width of {}{}", t.heads, t.hidden,
+                                 said_by_defaults(t, {"hidden_size", "n_embd", "num_attention_heads", "n_head"})),
                      "a number of heads that does");
   if (t.kv_heads > t.heads || t.heads % t.kv_heads != 0)
     throw InputError(place_of("kv_heads"),
-                     fmt::format("{} heads of keys and values for {} of queries", t.kv_heads, t.heads),
+                     fmt::format("{} heads of keys and values for {} of queries{}", t.kv_heads, t.heads,
+                                 said_by_defaults(t, {"num_attention_heads", "num_key_value_heads"})),
                      "a divisor of the heads");
   if (t.family != Family::Llama && t.family != Family::Falcon && t.kv_heads != t.heads)
     throw InputError(place_of("kv_heads"), "only the families llama and falcon share keys and values among heads",
@@ -137,11 +153,14 @@ void require_sound(const Transformer& t, const std::function<SourceLocation(std:
     throw InputError(place_of("experts/count"), "only the family llama has experts", "no experts, or llama");
   if (t.experts.count > 0 && (t.experts.top_k < 1 || t.experts.top_k > t.experts.count))
     throw InputError(place_of("experts/top_k"),
-                     fmt::format("{} experts for a token, of {}", t.experts.top_k, t.experts.count),
+                     fmt::format("{} experts for a token, of {}{}", t.experts.top_k, t.experts.count,
+                                 said_by_defaults(t, {"num_experts", "num_local_experts", "n_routed_experts",
+                                                      "num_experts_per_tok"})),
                      fmt::format("1 to {}", t.experts.count));
   if (t.experts.count > 0 && t.experts.dense_layers >= t.layers)
     throw InputError(place_of("experts/dense_layers"),
-                     fmt::format("{} of {} layers have no experts", t.experts.dense_layers, t.layers),
+                     fmt::format("{} of {} layers have no experts{}", t.experts.dense_layers, t.layers,
+                                 said_by_defaults(t, {"num_hidden_layers"})),
                      fmt::format("at most {}", t.layers - 1));
   if (t.latent.kv_rank > 0 && (t.family != Family::Llama || t.kv_heads != t.heads))
     throw InputError(place_of("kv_heads"),

@@ -37,6 +37,8 @@ constexpr NoteSentence sentences[] = {
      "note: all GPUs are equally fast, and communication does not slow them down; presets have both: --spread 1% "
      "--interference 1.19"},
     {"no experts", R"(note: gradients are reduced as without --ep: the profile marks no layer as "expert")"},
+    {"experts without sequence parallelism",
+     "note: Megatron-LM refuses to train experts in tensor groups without sequence parallelism (--sequence-parallel)"},
     {"jitter", "note: with jitter small differences may be chance (`compare --seeds 1:20` tells)"},
     {"paired",
      "over fastest: mean of the differences at the same {seeds} seeds; ± 95 %: confidence intervals by "
@@ -100,6 +102,21 @@ bool is_uniform(const Outcome& one) {
 bool has_unmarked_experts(const Outcome& one) {
   const Profile& profile = one.scenario.profile;
   return one.scenario.options.parallel.ep > 1 && !profile.tensors.empty() && !profile.has_experts();
+}
+
+// Megatron-LM, megatron/core/transformer/moe/moe_layer.py, MoELayer.forward() (commit 00119989) throws for these. Sums
+// of tensor groups are all-reduces, or with sequence parallelism reduce-scatters.
+bool splits_experts_without_sequences(const Outcome& one) {
+  const Profile& profile = one.scenario.profile;
+  if (one.scenario.options.parallel.tp == 1 || !profile.has_experts()) return false;
+  const auto has = [&](CollectiveOp op) {
+    return std::ranges::any_of(profile.layers, [&](const Layer& layer) {
+      return std::ranges::any_of(layer.collectives, [&](const LayerCollective& each) {
+        return each.op == op && each.group == LayerCollective::Among::Tensor;
+      });
+    });
+  };
+  return has(CollectiveOp::AllReduce) && !has(CollectiveOp::ReduceScatter);
 }
 
 // Notes which worker's memory is the limit, or that no worker's is.
@@ -191,6 +208,8 @@ JsonValue notes_on(const std::vector<Outcome>& outcomes, const std::vector<Scali
   add_efficiency_notes(outcomes, references, notes);
   if (any_of(outcomes, is_uniform)) notes.push_back({{"note", "uniform workers"}});
   if (any_of(outcomes, has_unmarked_experts)) notes.push_back({{"note", "no experts"}});
+  if (any_of(outcomes, splits_experts_without_sequences))
+    notes.push_back({{"note", "experts without sequence parallelism"}});
   const bool seeded = !outcomes.front().scenario.seeds.empty();
   if (seeded && !any_of(outcomes, [](const Outcome& one) { return is_random(one.scenario); }))
     notes.push_back({{"note", "nothing random"}});

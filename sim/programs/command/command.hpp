@@ -124,6 +124,8 @@ std::vector<std::string> worker_counts(const std::string& text, const std::strin
 
 /// The options with flags in `several`: for each option that was given, its values.
 std::vector<std::vector<OptionText>> several_options(const Files& files, const SeveralArguments& several);
+/// Throws InputError for an option that is given a list, which only its flag takes: "--option shard_group=0,8".
+void refuse_lists(const std::vector<OptionText>& options);
 
 /// The values of --tie, --now and --headroom, which decide which result wins.
 struct WinningArguments {

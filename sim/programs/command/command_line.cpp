@@ -91,6 +91,19 @@ const CLI::Option* given_twice(const CLI::App& command) {
   return nullptr;
 }
 
+// Throws InputError for an option whose value is missing, named as it was given.
+void require_values(const Command& command, const std::vector<std::string>& words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const Option* option = words[i].starts_with('-') ? command.find(words[i]) : nullptr;
+    if (!option || option->is_flag() || !option->implied_value.empty()) continue;
+    const std::string next = i + 1 < words.size() ? words[i + 1] : "";
+    if (next.empty() || (next.starts_with('-') && command.find(next.substr(0, next.find('=')))))
+      throw InputError(argument(words[i]), "has no value",
+                       fmt::format("{}{}{}; see allreplay {} --help", words[i], option->value.name.empty() ? "" : " ",
+                                   option->value.name, command.name));
+  }
+}
+
 // Adds a command to CLI11; its options only if it may be called, since adding all options would dominate start-up time.
 void add_to(CLI::App& app, const Command& own, const std::vector<std::string>& words, Context& context) {
   CLI::App& command = *app.add_subcommand(own.name, own.help);
@@ -126,6 +139,7 @@ void CommandLine::parse(std::vector<std::string> words, Context& context) const 
     const auto given = app.get_subcommands();
     return given.empty() ? nullptr : given.front();
   };
+  const std::vector<std::string> given = words;
   try {
     std::reverse(words.begin(), words.end());  // CLI11 expects the words in reverse order
     app.parse(std::move(words));
@@ -137,6 +151,7 @@ void CommandLine::parse(std::vector<std::string> words, Context& context) const 
         "{}", called() ? command_help(*row_named(commands, called()->get_name()), width) : program_help(*this, width));
   } catch (const CLI::ParseError& error) {
     const bool may_repeat = called() && error.get_name() == "ArgumentMismatch";
+    if (may_repeat) require_values(*row_named(commands, called()->get_name()), given);
     const auto* twice = may_repeat ? given_twice(*called()) : nullptr;
     throw InputError(
         {"command line", ""},

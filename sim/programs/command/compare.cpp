@@ -115,6 +115,7 @@ Requests requests_of(const Files& files, const CompareArguments& arguments) {
   require_known(collective, fidelity);
   Request base = arguments.scenario.request("");
   const auto options = std::exchange(base.options, {});  // a product sets these by itself
+  refuse_lists(options);
   const Requests::Product product{
       {choices_of(split_list(files, clusters, "--cluster", "topologies"), &Request::cluster),
        choices_of_workers(files, workers),

@@ -157,6 +157,7 @@ class Merge {
   ConfiguredWords result(const std::vector<std::string>& files) {
     read_parts(files);
     facts_.given = given_.values;
+    facts_.finds_layout = command_ == "recommend";
     for (const Part& part : parts_)
       for (const ConfigSetting& one : part.config.settings)
         if (one.flag == "--strategy") strategy_ = one.value;

@@ -280,6 +280,14 @@ std::vector<std::vector<OptionText>> several_options(const Files& files, const S
   return options;
 }
 
+void refuse_lists(const std::vector<OptionText>& options) {
+  for (const OptionText& one : options)
+    for (const OptionFlag& row : option_flags)
+      if (row.is_list && row.option == one.name && one.value.find(',') != std::string::npos)
+        throw InputError(one.place, fmt::format("'{}' is a list, but an option has one value", one.value),
+                         fmt::format("{} {}, which compares them", row.flag, one.value));
+}
+
 Option& add_setting_options(Command& command, ScenarioArguments& arguments, std::initializer_list<Changed> changes,
                             SeveralArguments* several) {
   const auto add = [&](const char* names, std::string& one, std::vector<std::string> SeveralArguments::*list,

@@ -150,11 +150,14 @@ torchrun --nproc_per_node=8 --nnodes 2 pretrain_gpt.py $ARGS --micro-batch-size 
   --global-batch-size 256 --use-distributed-optimizer --overlap-grad-reduce --save "$OUT"
 )";
   CHECK(flags_of("run.sh", script, {.precision = "bf16"}) ==
-        "--batch 4 --global-batch 256 --tp 2 --sequence-parallel --workers 16 --precision bf16 --strategy megatron "
-        "--distributed-optimizer true --overlap-grad-reduce true --overlap-param-gather false --gradient-dtype fp32");
+        "--batch 4 --global-batch 256 --tp 2 --sequence-parallel --precision bf16 --strategy megatron "
+        "--distributed-optimizer true --overlap-grad-reduce true --overlap-param-gather false --workers 16 "
+        "--gradient-dtype fp32");
   const ConfigFile unset =
       read_text("run.sh", "python pretrain_gpt.py --micro-batch-size $MBS --tensor-model-parallel-size $TP\n");
   CHECK(unset.unset == std::vector<std::string>{"micro_batch_size $MBS", "tensor_model_parallel_size $TP"});
+  CHECK(read_text("run.sh", "x --micro-batch-size 1 --moe-enable-deepep\n").not_simulated ==
+        std::vector<std::string>{"moe_enable_deepep"});
   CHECK(flags_of("run.log", R"(0: ---------------- arguments ----------------
 0:   bf16 ................................ True
 0:   global_batch_size ................... 64
@@ -422,6 +425,9 @@ TEST_CASE("a framework's setting is known by its key, and so are the flags that 
   CHECK(flags_of("--tensor-model-parallel-size").at("tensor_model_parallel_size") == Flags{"--tp"});
   CHECK(flags_of("overlap_comm").contains("zero_optimization.overlap_comm"));  // of a stage, so without flags alone
   CHECK(flags_of("HOROVOD_FUSION_THRESHOLD").size() == 1);
+  CHECK(flags_of("nproc_per_node").at("nproc_per_node") == Flags{"--workers"});
+  CHECK(flags_of("data_parallel_replicate_degree").at("parallelism.data_parallel_replicate_degree") ==
+        Flags{"--shard-group"});
   CHECK(flags_of("num_layers").at("num_layers").empty());  // that fp32 is the default does not follow from it
   CHECK(flags_of("no_such_setting").empty());
 }

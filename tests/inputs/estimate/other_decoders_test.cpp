@@ -95,3 +95,19 @@ TEST_CASE("related models with another structure are refused by name") {
   CHECK(refused_decoder(R"({"model_type": "opt", "do_layer_norm_before": false})") ==
         "config.json: /do_layer_norm_before");
 }
+
+// 40 heads do not divide Mixtral's default width of 4096, which the file does not say.
+TEST_CASE("a default that makes a config.json wrong is named by its key") {
+  const std::string start = R"({"model_type": "mixtral", "num_attention_heads": 40, "num_key_value_heads": 8)";
+  const auto wrong = [](const std::string& text) -> std::string {
+    try {
+      decoder(text);
+    } catch (const InputError& error) {
+      return error.wrong();
+    }
+    return "";
+  };
+  CHECK(wrong(start + "}").find("hidden_size") != std::string::npos);
+  CHECK(wrong(start + R"(, "hidden_size": 4096})").find("hidden_size") == std::string::npos);
+  CHECK(refused_decoder(start + R"(, "hidden_size": 4096})") == "config.json: /num_attention_heads");
+}

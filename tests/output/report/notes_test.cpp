@@ -1,6 +1,8 @@
 // Notes that depend on how exact predictions are.
 #include "sim/output/report/notes.hpp"
 
+#include <algorithm>
+
 #include "tests/catch.hpp"
 #include "tests/replay/training/scenario.hpp"
 
@@ -53,6 +55,27 @@ TEST_CASE("other notes on times have no error") {
   const JsonValue several = notes_on_origins({{"a", {"estimated"}}, {"b", {"measured"}}, {"c", {"reconstructed"}}});
   REQUIRE(several.size() == 2);
   CHECK(several[1].at("profile").get<std::string>() == "c");
+}
+
+TEST_CASE("experts in tensor groups are noted if their groups sum by all-reduces") {
+  const auto is_noted = [](std::int64_t tp, bool expert, CollectiveOp sum, LayerCollective::Among group) {
+    Outcome outcome = outcome_of(Origin::Measured, 2);
+    Profile profile = *outcome.scenario.profile;
+    profile.layers.front().expert = expert;
+    profile.layers.front().collectives = {{.op = CollectiveOp::AllReduce, .bytes = 4}, {.op = sum, .group = group}};
+    outcome.scenario.profile = std::move(profile);
+    outcome.scenario.options.parallel.tp = tp;
+    const JsonValue notes = notes_on({outcome}, {});
+    return std::any_of(notes.begin(), notes.end(), [](const JsonValue& one) {
+      return one.at("note").get<std::string>() == "experts without sequence parallelism";
+    });
+  };
+  using Among = LayerCollective::Among;
+  CHECK(is_noted(2, true, CollectiveOp::AllReduce, Among::Tensor));
+  CHECK(is_noted(2, true, CollectiveOp::ReduceScatter, Among::Context));
+  CHECK_FALSE(is_noted(2, true, CollectiveOp::ReduceScatter, Among::Tensor));  // sequence parallelism
+  CHECK_FALSE(is_noted(1, true, CollectiveOp::AllReduce, Among::Tensor));
+  CHECK_FALSE(is_noted(2, false, CollectiveOp::AllReduce, Among::Tensor));
 }
 
 }  // namespace notes_test

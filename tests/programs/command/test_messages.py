@@ -56,6 +56,14 @@ class Errors(Case):
         self.refused("--zero: ", "run", *RESNET, "-s", "ddp", "--zero", "1", "--codec", "fp16")
         self.refused("--codec: ", "run", *RESNET, "-s", "fsdp2", "--codec", "fp16")
 
+    def test_a_flag_without_a_value_is_named_as_it_was_given(self):
+        self.refused("--strategies: has no value", "compare", "--strategies")
+        self.refused("--strategies: has no value", "compare", *RESNET, "--strategies", "--workers=8")
+        self.refused("-n: has no value", "run", *RESNET, "-n")
+
+    def test_a_list_for_an_option_names_the_flag_that_takes_it(self):
+        self.refused("--shard-group 0,8", "compare", *RESNET, "--option", "shard_group=0,8")
+
     def test_names(self):
         self.refused(": ", "completion", "tcsh")
         self.refused("(similar: resnet50_107_k80_b16, resnet50_a100_b256_bf16, ", "run", "--profile", "resnet51", *RESNET[2:], "-s", "ddp")
