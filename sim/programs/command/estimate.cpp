@@ -8,6 +8,7 @@
 #include "sim/inputs/workload/profile_writer.hpp"
 #include "sim/output/report/profile_report.hpp"
 #include "sim/programs/command/estimate_arguments.hpp"
+#include "sim/studies/calibration/judgement.hpp"
 #include "sim/studies/calibration/known_speed.hpp"
 
 namespace allreplay {
@@ -76,9 +77,20 @@ void print_plain(Context& context, const EstimateArguments& arguments) {
                                          fmt::join(backward, ", ")));
 }
 
-// Notes the known speeds as the profile's source, and warns if one exceeds the roofline or the model does not fit.
+// Returns a note on a speed so far below the roofline that its unit may be wrong; "" if it is not.
+// `factor`: how many times longer than usual the computation takes.
+std::string unit_note(const KnownSpeed& known, double share, double factor) {
+  constexpr double least = 0.01;
+  if (share >= least) return "";
+  const auto slip = unit_slip(factor, known.place.path == "--mfu" ? 100 : 1000);
+  return fmt::format("{} is {:.2g} % of the roofline: check it{}", known.text(), 100 * share,
+                     slip ? fmt::format("; was {} meant?", known.text(known.value / *slip)) : "");
+}
+
+// Notes the known speeds as the profile's source, and warns if one exceeds the roofline or is far below it, or if the
+// model does not fit. `factor`: see unit_note().
 void note_known(const EstimateArguments& arguments, const EstimateRequest& request,
-                const std::vector<KnownSpeed>& speeds, const Outcome& outcome, Estimate& made) {
+                const std::vector<KnownSpeed>& speeds, double factor, const Outcome& outcome, Estimate& made) {
   const KnownSpeed& known = speeds.front();
   std::vector<std::string> texts;
   for (const KnownSpeed& one : speeds)
@@ -94,6 +106,8 @@ void note_known(const EstimateArguments& arguments, const EstimateRequest& reque
     made.notes.push_back(
         fmt::format("{} is faster than the roofline allows ({:.0f} %): check it, no measurement is known to reach that",
                     known.place.path, 100 * made.efficiency.products));
+  if (std::string note = unit_note(known, made.efficiency.products, factor); !note.empty())
+    made.notes.push_back(std::move(note));
   const auto needs = static_cast<Bytes>(outcome.result.memory.peak);
   if (needs <= request.device.memory) return;
   if (arguments.setting.has_cluster())
@@ -179,7 +193,7 @@ void from_nothing(Context& context, const EstimateArguments& arguments) {
   made.profile.layers = at.outcome.scenario.profile->layers;
   made.profile.update = at.outcome.scenario.profile->update;
   made.profile.host = at.outcome.scenario.profile->host;
-  if (!known.empty()) note_known(arguments, request, known, at.outcome, made);
+  if (!known.empty()) note_known(arguments, request, known, at.factor, at.outcome, made);
   context.console.warn(at.outcome.result.warning);
   if (!at.note.empty()) made.notes.push_back(at.note);
   warn_of_idle_options(context.console, arguments.setting, {&at.outcome, 1});

@@ -195,10 +195,18 @@ Split split_of(const EstimateArguments& arguments) {
   return split;
 }
 
-void refuse_without_experts(const EstimateArguments& arguments, const Computation& work) {
-  if (arguments.has("--expert-imbalance") && !work.has_experts())
-    throw InputError(argument("--expert-imbalance"), fmt::format("{} has no experts", work.name),
-                     "a mixture of experts, or leave it out");
+// Rejects --expert-imbalance for a model without experts, or if the busiest worker would have more tokens than all.
+void require_possible_imbalance(const EstimateArguments& arguments, const Computation& work) {
+  if (!arguments.has("--expert-imbalance")) return;
+  const SourceLocation place = argument("--expert-imbalance");
+  if (!work.has_experts())
+    throw InputError(place, fmt::format("{} has no experts", work.name), "a mixture of experts, or leave it out");
+  const Split split = split_of(arguments);
+  if (split.imbalance > static_cast<double>(split.ep))
+    throw InputError(place,
+                     fmt::format("{:g} times the mean is more than all tokens: --ep {} puts the experts on {}",
+                                 split.imbalance, split.ep, counted(split.ep, "worker")),
+                     split.ep > 1 ? fmt::format("1 to {}", split.ep) : "a larger --ep, or leave it out");
 }
 
 Computation computation_of(Context& context, const EstimateArguments& arguments) {
@@ -378,7 +386,7 @@ EstimateRequest estimate_request(Context& context, const EstimateArguments& argu
   EstimateRequest request;
   request.batch = arguments.number("--batch", "samples of one device in a mini-batch");
   request.work = computation_of(context, arguments);
-  refuse_without_experts(arguments, request.work);
+  require_possible_imbalance(arguments, request.work);
   take_freezing(request.work, arguments);
   request.device = read_device(context.files(), arguments["--device"]);
   request.precision = arguments.has("--precision") ? arguments["--precision"] : usual_precision(request.device);

@@ -143,6 +143,10 @@ ResultTable read_results(const Files& files, const std::string& file) {
 
 ResultTable parse_results(const std::string& text, const std::string& file) {
   ResultTable table{file, {}, {}};
+  if (const std::size_t start = text.find_first_not_of(" \t\r\n");
+      start != std::string::npos && (text[start] == '{' || text[start] == '['))
+    throw InputError({file, ""}, "is JSON, not the CSV of a sweep",
+                     "a file written by `allreplay sweep --out FILE.csv`");
   parse_csv(text, file, [&](CsvRow& csv) {
     if (table.columns.empty() && csv.fields.front().starts_with(csv_comment)) return;
     require_shown(table, csv);

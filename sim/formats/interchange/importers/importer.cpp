@@ -1,6 +1,7 @@
 #include "sim/formats/interchange/importers/importer.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -39,6 +40,26 @@ void set_if_given(std::string& value, const std::string& given, const std::strin
   if (!given.empty()) value = given;
   if (value.empty()) value = otherwise;
   value = as_name(value);
+}
+
+// Notes options that contradict what the file states.
+void note_contradictions(Imported& imported, const ImportOptions& options) {
+  const Profile& profile = imported.profile;
+  const auto note = [&](std::string_view what, const auto& given, std::string_view option, const auto& stated) {
+    imported.notes.push_back(fmt::format("the {} is {}, as {} says, not {}", what, given, option, stated));
+  };
+  if (options.batch_size && profile.batch_size && *options.batch_size != *profile.batch_size)
+    note("batch size", *options.batch_size, "--batch", *profile.batch_size);
+  // "v100" is short for "Tesla V100-DGXS-32GB".
+  const auto same_letter = [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); };
+  if (!options.device.empty() && !profile.device.empty() &&
+      std::ranges::search(profile.device, options.device, same_letter).empty())
+    note("device", options.device, "--device", profile.device);
+  // TF32 computes with tensors of fp32.
+  const auto stored = [](const std::string& precision) { return precision == "tf32" ? "fp32" : precision; };
+  if (!options.precision.empty() && !profile.precision.empty() &&
+      stored(options.precision) != stored(profile.precision))
+    note("precision", options.precision, "--precision", profile.precision);
 }
 
 // Returns "resnet50_torch1.9" for "there/resnet50_torch1.9.pt.trace.json.gz".
@@ -110,7 +131,9 @@ bool is_csv(std::string_view, std::string_view head) {
 
 Imported read_csv(ByteSource& source, const ImportOptions& options) {
   const std::string text = source.rest();
-  return {read_table(source.file(), text, options.forward_ratio.has_value())};
+  Imported imported{read_table(source.file(), text, options.forward_ratio.has_value())};
+  imported.profile.precision.clear();  // a table does not state it
+  return imported;
 }
 
 }  // namespace
@@ -150,14 +173,12 @@ Imported import_profile(const Importer& importer, ByteSource& source, const Impo
     imported.notes.push_back(fmt::format(
         "layers with parameters are named as those of the model '{}', and have its tensors", options.match->name));
   }
+  note_contradictions(imported, options);
   set_if_given(profile.model, options.model, stem(source.file()));
   set_if_given(profile.device, options.device, "unknown");
   set_if_given(profile.framework, options.framework, "unknown");
   set_if_given(profile.precision, options.precision, "fp32");
   const Bytes bytes = choose_by_name(precisions, profile.precision, file, "unknown precision '{}'").bytes;
-  if (options.batch_size && profile.batch_size && *options.batch_size != *profile.batch_size)
-    imported.notes.push_back(
-        fmt::format("the batch size is {}, as --batch says, not {}", *options.batch_size, *profile.batch_size));
   if (options.batch_size) profile.batch_size = options.batch_size;
   profile.name = profile.model;
   profile.origin = Origin::Imported;

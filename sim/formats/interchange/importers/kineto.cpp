@@ -1,6 +1,7 @@
 // Converts a PyTorch profiler (Kineto) trace to a profile, the mean of its complete steps (see kineto_layers.hpp).
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <utility>
 
 #include <fmt/format.h>
@@ -30,14 +31,30 @@ std::string signature(const Attribution& known, const ProfiledIteration& iterati
   return text;
 }
 
+// The error for a trace in which no gradient belongs to a forward operator.
+InputError no_layers_error(const Attribution& known, const SourceLocation& file) {
+  const Roots& roots = known.roots;
+  if (roots.accumulations == 0)
+    return {file, "has no operator torch::autograd::AccumulateGrad, which shows the parameters of a layer",
+            "a trace of training: its backward pass computes gradients of parameters"};
+  if (roots.in_steps == 0)
+    return {file,
+            fmt::format("none of its {} AccumulateGrad runs in a step: {} not contain the backward pass",
+                        roots.accumulations,
+                        known.steps.marks == Marks::Profiler ? "ProfilerStep#n does" : "Optimizer.step does"),
+            "profiler.step() after each iteration, so that its step contains both passes"};
+  return {file,
+          "no AccumulateGrad follows a backward operator with the Sequence number of a forward operator in its step",
+          "a trace of steps with both passes of all layers"};
+}
+
 // Returns the steps with the most frequent signature. Steps cut off by the profiler's window lack layers or times.
 std::vector<Id> whole_steps(const Attribution& known, const SourceLocation& file) {
   std::map<std::string, std::vector<Id>> steps_by_signature;
   for (Id step = 0; step < known.iterations.size(); ++step)
     if (!known.iterations[step].layers.empty())
       steps_by_signature[signature(known, known.iterations[step])].push_back(step);
-  if (steps_by_signature.empty())
-    throw InputError(file, "has no backward pass: no AccumulateGrad that a forward operator led to", right_trace);
+  if (steps_by_signature.empty()) throw no_layers_error(known, file);
   return std::max_element(steps_by_signature.begin(), steps_by_signature.end(),
                           [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); })
       ->second;
@@ -84,6 +101,16 @@ std::size_t compiled_layers(const Attribution& known, const ProfiledIteration& i
 
 bool has_no_shape(const Attribution& known, Id dims) { return known.trace.dims.text(dims).empty(); }
 
+// Returns the elements of a tensor with a gradient of this shape: "64x3;", or ";" for a single number.
+std::int64_t gradient_elements(const std::string& dims, const std::string& layer, const SourceLocation& file) {
+  const std::vector<std::int64_t> shape = first_shape(dims);
+  const std::string text = dims.substr(0, dims.find(';'));
+  if ((shape.empty() && !text.empty()) || std::ranges::any_of(shape, [](std::int64_t extent) { return extent < 1; }))
+    throw InputError(file, fmt::format("a gradient of {} has the shape {}", layer, text),
+                     "extents of at least 1, such as 64x3x7x7");
+  return elements_of(shape, file);
+}
+
 // Returns the elements of each layer's tensors, from its gradients or, if the trace has no shapes, from the model.
 std::vector<std::vector<std::int64_t>> elements(const Attribution& known, const ProfiledIteration& iteration,
                                                 const ImportOptions& options, const SourceLocation& file) {
@@ -102,11 +129,12 @@ std::vector<std::vector<std::int64_t>> elements(const Attribution& known, const 
                    : "a trace without torch.compile, with record_shapes=True");
   if (all_shapes) {
     std::vector<std::vector<std::int64_t>> all;
-    for (const std::vector<Id>& gradients : iteration.gradients) {
+    for (std::size_t i = 0; i < iteration.layers.size(); ++i) {
       auto& of_layer = all.emplace_back();
       // Gradients are in backward order, tensors in forward order.
-      for (auto dims = gradients.rbegin(); dims != gradients.rend(); ++dims)
-        of_layer.push_back(elements_of(first_shape(known.trace.dims.text(*dims)), file));
+      for (const Id dims : std::views::reverse(iteration.gradients[i]))
+        of_layer.push_back(
+            gradient_elements(known.trace.dims.text(dims), layer_name(known, known.root(iteration.layers[i])), file));
     }
     return all;
   }
@@ -144,9 +172,9 @@ Profile profile_of(const Attribution& known, const WholeSteps& steps,
     profile.layers.push_back(
         {layer_name(known, known.root(first.layers[i])), measured_us(forward, file), measured_us(backward, file)});
   }
-  if (!any_backward) throw InputError(file, "has no kernels of a backward pass", right_trace);
+  if (!any_backward) throw InputError(file, "has no kernels of a backward pass", "a training run profiled on the GPU");
   profile.framework = "PyTorch";
-  profile.precision = row_of(known.roots.element).precision;
+  if (const ElementRow& row = row_of(known.roots.element); !row.input.empty()) profile.precision = row.precision;
   const auto device = std::max_element(known.trace.used_by.begin(), known.trace.used_by.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
   if (const auto name = known.trace.devices.find(device->first); name != known.trace.devices.end())
@@ -238,6 +266,8 @@ Imported imported_from(const Attribution& known, const ImportOptions& options, c
   if (known.trace.rank >= 0) imported.rank = known.trace.rank;
   if (known.trace.workers > 0) imported.workers = known.trace.workers;
   imported.notes = notes_on_time(known, steps);
+  for (std::string& note : notes_on_damage(known, steps, !options.precision.empty(), file))
+    imported.notes.push_back(std::move(note));
   for (std::string& note : notes_on_layers(known, first)) imported.notes.push_back(std::move(note));
   note_recomputation(known, imported);
   if (known.communicates) {

@@ -206,18 +206,23 @@ class KinetoListener : public EventStreamListener {
   }
 
   void end_event() {
+    const std::string& category = event_.category;
+    const bool is_operator =
+        category == "cpu_op" || category == "Operator" || (category.empty() && event_.pid == "CPU functions");
+    const bool is_kernel = category == "kernel" || category == "Kernel" || category == "gpu_memcpy" ||
+                           category == "Memcpy" || category == "gpu_memset" || category == "Memset";
     if (event_.ph == "X") {
-      const std::string& category = event_.category;
-      if (category == "cpu_op" || category == "Operator" || category == "user_annotation" ||
-          (category.empty() && event_.pid == "CPU functions"))
+      if (is_operator || category == "user_annotation")
         end_operator();
       else if (category == "python_function")
         end_python();
-      else if (category == "kernel" || category == "Kernel" || category == "gpu_memcpy" || category == "Memcpy" ||
-               category == "gpu_memset" || category == "Memset")
+      else if (is_kernel)
         end_kernel();
       else if (category == "cuda_runtime" || category == "cuda_driver" || category == "Runtime")
         end_launch();
+    } else if (event_.ph != "E") {  // the end of a "B", which was counted
+      trace_.partial_kernels += is_kernel;
+      trace_.partial_operators += is_operator;
     }
     event_.clear();
     ++trace_.events;
@@ -252,6 +257,8 @@ class KinetoListener : public EventStreamListener {
     one.element = KinetoSpan::Element::Other;
     for (const ElementRow& row : element_rows)
       if (event_.type == row.input) one.element = row.value;
+    if (one.element == KinetoSpan::Element::Other && event_.name == accumulation_name && trace_.unknown_type.empty())
+      trace_.unknown_type = event_.type.substr(0, longest_word);
     trace_.spans.push_back(one);
   }
 

@@ -55,6 +55,9 @@ inline constexpr ElementRow element_rows[] = {{KinetoSpan::Element::Float, "floa
 /// Returns the row of unknown types for a type without one.
 const ElementRow& row_of(KinetoSpan::Element element);
 
+/// The operator that stores a gradient, whose input it is.
+inline constexpr std::string_view accumulation_name = "torch::autograd::AccumulateGrad";
+
 /// A kernel, copy or memset on the GPU. Times in nanoseconds.
 struct KinetoKernel {
   std::int64_t start = 0;
@@ -97,6 +100,8 @@ struct KinetoTrace {
   std::int64_t rank = -1;                         ///< in the job; -1: unknown
   std::int64_t workers = -1;                      ///< ranks of the job; -1: unknown
   std::int64_t events = 0;
+  std::int64_t partial_kernels = 0, partial_operators = 0;  ///< of a phase other than "X"; left out
+  std::string unknown_type;                                 ///< the first of a gradient without a row; "": none
 };
 
 /// Reads names of kernels ("ncclDevKernel_AllGather_RING_LL"), of c10d and gloo ("_allgather_base",

@@ -148,6 +148,7 @@ void add_kernel(Attribution& known, const KinetoKernel& kernel, Id at, Id dims, 
   if (iteration.layers.empty()) return elsewhere(Elsewhere::Other);
   if (root.backward) {
     if (root.creator == none) return elsewhere(Elsewhere::Unmatched);
+    if (root.unmatched) iteration.unmatched += kernel.duration;
     layer_pass(iteration.times[layer_of(iteration, root.creator).value_or(0)].backward, root.creator);
   } else if (root.thread != known.roots.forward_thread) {
     elsewhere(Elsewhere::Other);
@@ -159,13 +160,22 @@ void add_kernel(Attribution& known, const KinetoKernel& kernel, Id at, Id dims, 
   }
 }
 
+using Operators = std::vector<std::pair<Id, Id>>;  // external id, span
+
+// True if operators of another root have the same external id as this one, the first that has it.
+bool belongs_to_several_roots(const Attribution& known, const Operators& operators, Operators::const_iterator first) {
+  for (auto other = first + 1; other != operators.end() && other->first == first->first; ++other)
+    if (known.roots.of_span[other->second] != known.roots.of_span[first->second]) return true;
+  return false;
+}
+
 void add_kernels(Attribution& known) {
   KinetoTrace& trace = known.trace;
   // Traces of 2022 and 2023 have the correlation id in place of the external id: it may equal another operator's id.
   const bool of_operators = std::any_of(trace.kernels.begin(), trace.kernels.end(), [](const KinetoKernel& kernel) {
     return kernel.external != kernel.correlation;
   });
-  std::vector<std::pair<Id, Id>> operators;  // external id, span
+  Operators operators;
   for (Id i = 0; of_operators && i < trace.spans.size(); ++i)
     if (trace.spans[i].external != 0 && known.roots.of_span[i] != none)
       operators.emplace_back(trace.spans[i].external, i);
@@ -181,6 +191,7 @@ void add_kernels(Attribution& known) {
     const bool is_known = kernel.external != 0 && found != operators.end() && found->first == kernel.external;
     known.root_of_kernel.push_back(is_known ? known.roots.of_span[found->second]
                                             : launching_root(known, kernel.correlation));
+    known.ambiguous += is_known && belongs_to_several_roots(known, operators, found);
     add_kernel(known, kernel, known.root_of_kernel.back(), is_known ? trace.spans[found->second].dims : 0,
                kernel.communication ? 0 : communication.shared(interval_of(kernel)));
   }

@@ -40,6 +40,7 @@ struct ProfiledIteration {
   bool updates_each = false;  ///< the optimizer runs after each micro-batch, so each is an iteration
   std::vector<Id> pass_ends;  ///< the last root of each micro-batch's forward pass
   std::array<std::int64_t, elsewhere_count> elsewhere{};
+  std::int64_t unmatched = 0;  ///< the part of backward times in nodes without a forward operator (see Root)
   std::int64_t reordered = 0;  ///< gradients that became ready before those of a later layer of the micro-batch
 
   /// The number of layers of one micro-batch; those of micro-batch m start at m times this number.
@@ -62,6 +63,7 @@ struct Attribution {
   SlowdownEstimate slowdown;    ///< of computation by communication
   std::int64_t outside = 0;     ///< kernel time outside of all steps
   std::int64_t unlaunched = 0;  ///< kernel time that no recorded operator launched
+  std::int64_t ambiguous = 0;   ///< kernels whose external id operators of several roots have
 
   const Root& root(Id id) const { return roots.all[id]; }
   /// True if a kernel runs in one of these steps, which are in ascending order.

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/base/core/text.hpp"
 #include "sim/base/core/units.hpp"
 #include "sim/formats/interchange/importers/kineto_messages.hpp"
 
@@ -130,6 +131,32 @@ std::int64_t shards_of_update(const Attribution& known, const WholeSteps& steps,
   return fsdp ? std::max<std::int64_t>(known.trace.workers, 0) : 1;
 }
 
+// Returns a note on backward nodes that no forward operator created; "" if there are none. Throws InputError at `file`
+// if most of the backward time is theirs.
+std::string unmatched_note(const Attribution& known, const WholeSteps& steps, const SourceLocation& file) {
+  constexpr double most = 0.5;
+  const auto counts = [&](const Root& root) {
+    return root.unmatched && root.creator != none && std::ranges::binary_search(steps.ids, root.step);
+  };
+  const auto nodes = std::ranges::count_if(known.roots.all, counts);
+  if (nodes == 0) return "";
+  double backward = 0, unmatched = 0;
+  std::int64_t gradients = 0;
+  for (const Id step : steps.ids) {
+    unmatched += static_cast<double>(known.iterations[step].unmatched);
+    for (const LayerTimes& layer : known.iterations[step].times) backward += static_cast<double>(layer.backward.all);
+    gradients += std::ranges::count_if(known.roots.gradients.at(step), &Gradient::unmatched);
+  }
+  const double share = backward > 0 ? unmatched / backward : 0;
+  const std::string with =
+      fmt::format("{} whose Sequence number no forward operator of the step has", counted(nodes, "backward operator"));
+  if (share > most)
+    throw InputError(file, fmt::format("{:.0f} % of the backward time is of {}", 100 * share, with),
+                     "a trace of steps with both passes of all layers");
+  return fmt::format("{}: their {}, {:.1f} % of the backward time, and {} count towards the layer before them", with,
+                     format_duration(unmatched * 1e-9), 100 * share, counted(gradients, "gradient"));
+}
+
 }  // namespace
 
 // Recognises PyTorch's checkpoint() with use_reentrant=True by its node; the other variant leaves no name in the trace.
@@ -192,6 +219,32 @@ std::vector<std::string> notes_on_time(const Attribution& known, const WholeStep
   return notes;
 }
 
+std::vector<std::string> notes_on_damage(const Attribution& known, const WholeSteps& steps, bool states_precision,
+                                         const SourceLocation& file) {
+  std::vector<std::string> notes;
+  const KinetoTrace& trace = known.trace;
+  if (std::string unmatched = unmatched_note(known, steps, file); !unmatched.empty())
+    notes.push_back(std::move(unmatched));
+  std::int64_t lost = 0;
+  for (const auto& [step, count] : known.roots.lost) lost += std::ranges::binary_search(steps.ids, step) ? count : 0;
+  if (lost > 0)
+    notes.push_back(
+        fmt::format("left out: the parameters of {} without a forward operator", counted(lost, "gradient")));
+  if (known.ambiguous > 0)
+    notes.push_back(fmt::format("{} with an External id of several operators count{} towards the first of these",
+                                counted(known.ambiguous, "kernel"), known.ambiguous == 1 ? "s" : ""));
+  for (const auto& [count, what] : {std::pair(trace.partial_kernels, "kernel"), {trace.partial_operators, "operator"}})
+    if (count > 0)
+      notes.push_back(
+          fmt::format("left out: {} of a phase other than \"X\", so without a duration", counted(count, what)));
+  if (!trace.unknown_type.empty() && !states_precision)
+    notes.push_back(
+        fmt::format("the type of a gradient, '{}', is unknown: tensors have the size of {}; --precision "
+                    "sets another",
+                    trace.unknown_type, row_of(known.roots.element).precision));
+  return notes;
+}
+
 void add_communication(const Attribution& known, const WholeSteps& steps, const SourceLocation& file,
                        Imported& imported) {
   auto [collectives, unknown] = collectives_of(known, steps.ids, file);
@@ -228,7 +281,7 @@ std::vector<std::int64_t> first_shape(const std::string& dims) {
   while (at < end) {
     std::int64_t extent = 0;
     const auto [next, error] = std::from_chars(at, end, extent);
-    if (error != std::errc() || extent < 0) return {};
+    if (error != std::errc() || extent < 0 || (next != end && *next != 'x')) return {};
     shape.push_back(extent);
     at = next == end ? end : next + 1;
   }

@@ -32,6 +32,11 @@ struct WholeSteps {
 
 std::vector<std::string> notes_on_time(const Attribution& known, const WholeSteps& steps);
 
+/// Returns notes on parts of the trace that are damaged, unknown or ambiguous. Throws InputError at `file` if most of
+/// the backward pass belongs to no known forward operator. `states_precision`: the user gave one.
+std::vector<std::string> notes_on_damage(const Attribution& known, const WholeSteps& steps, bool states_precision,
+                                         const SourceLocation& file);
+
 /// Adds the collectives of a job of several ranks, and notes on them. Throws InputError at `file` for an invalid size.
 void add_communication(const Attribution& known, const WholeSteps& steps, const SourceLocation& file,
                        Imported& imported);
@@ -43,7 +48,7 @@ void note_recomputation(const Attribution& known, Imported& imported);
 /// shards is unknown. REQUIRES: add_communication() was called.
 void make_update_whole(const Attribution& known, const WholeSteps& steps, Imported& imported);
 
-/// Returns {32, 3, 224, 224} for "32x3x224x224;64x3x7x7;"; empty if the trace has no shape.
+/// Returns {32, 3, 224, 224} for "32x3x224x224;64x3x7x7;"; empty if the trace has no shape, or an invalid one.
 std::vector<std::int64_t> first_shape(const std::string& dims);
 
 /// Returns the product of the extents. Throws InputError at `file` if it is not a valid number of parameters.

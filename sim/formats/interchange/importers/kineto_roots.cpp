@@ -46,7 +46,7 @@ std::uint16_t find_forward_thread(const KinetoTrace& trace, const Steps& steps) 
 }
 
 bool is_accumulation(const KinetoTrace& trace, const KinetoSpan& span) {
-  return trace.names.text(span.name) == "torch::autograd::AccumulateGrad";
+  return trace.names.text(span.name) == accumulation_name;
 }
 
 bool is_gradient_node(const KinetoTrace& trace, const Root& root) {
@@ -152,16 +152,20 @@ class RootFinder {
     std::uint16_t thread = 0;
     Id step = none, creator = none;
     Id root = none;
-    bool behind_gradient = false;
+    bool behind_gradient = false, matched = false, behind_unmatched = false;
     for (Id i = 0; i < trace_.spans.size(); ++i) {
       const KinetoSpan& span = trace_.spans[i];
       if (roots_.of_span[i] == none) continue;
       Root& mine = roots_.all[roots_.of_span[i]];
-      if (mine.thread != thread || mine.step != step) creator = none;
+      if (mine.thread != thread || mine.step != step) {
+        creator = none;
+        behind_unmatched = false;
+      }
       thread = mine.thread;
       step = mine.step;
       if (roots_.of_span[i] != root) {
         root = roots_.of_span[i];
+        matched = false;
         if (thread != roots_.forward_thread && creator != none) mine.backward = true;  // autograd's work between nodes
         mine.creator = mine.backward ? creator : none;
         mine.copies |= communicates_ && behind_gradient && !span.backward && copies_like_a_hook(trace_, mine);
@@ -170,12 +174,22 @@ class RootFinder {
       if (!mine.backward) continue;
       if (span.backward) {
         const auto maker = makers_.find(span.sequence);
-        if (maker != makers_.end() && roots_.all[maker->second].step == step) mine.creator = creator = maker->second;
+        const bool found = maker != makers_.end() && roots_.all[maker->second].step == step;
+        if (found) mine.creator = creator = maker->second;
+        // Nodes inside another one, of a forward pass that it ran again, count towards that one.
+        matched |= found;
+        mine.unmatched = behind_unmatched = !matched;
       }
-      if (is_accumulation(trace_, span) && step != none && mine.creator != none) {
-        roots_.gradients[step].push_back({mine.creator, span.dims, span.start});
-        if (span.element != KinetoSpan::Element::Unknown) roots_.element = span.element;
+      if (!is_accumulation(trace_, span)) continue;
+      ++roots_.accumulations;
+      if (step == none) continue;
+      ++roots_.in_steps;
+      if (mine.creator == none) {
+        ++roots_.lost[step];
+        continue;
       }
+      roots_.gradients[step].push_back({mine.creator, span.dims, span.start, behind_unmatched});
+      if (span.element != KinetoSpan::Element::Unknown) roots_.element = span.element;
     }
   }
 

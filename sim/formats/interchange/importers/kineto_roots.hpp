@@ -44,20 +44,24 @@ struct Root {
   std::uint16_t thread = 0;
   bool backward = false;
   bool optimizer = false;
-  bool copies = false;  ///< it copies gradients or parameters for communication
+  bool copies = false;     ///< it copies gradients or parameters for communication
+  bool unmatched = false;  ///< it runs a node that no forward operator of its step created
 };
 
 struct Gradient {
   Id root = none;  ///< the forward root that it belongs to
   Id dims = 0;
   std::int64_t at = 0;
+  bool unmatched = false;  ///< it follows an unmatched node, so `root` is only the one before
 };
 
 struct Roots {
   std::vector<Root> all;    ///< by thread, then start
   std::vector<Id> of_span;  ///< by span; `none` for annotations and modules
   std::uint16_t forward_thread = 0;
+  std::int64_t accumulations = 0, in_steps = 0;   ///< AccumulateGrad in the whole trace, and those in steps
   std::map<Id, std::vector<Gradient>> gradients;  ///< by step, in the order in which they became ready
+  std::map<Id, std::int64_t> lost;                ///< by step: gradients before which no node has a forward root
   KinetoSpan::Element element = KinetoSpan::Element::Unknown;
 };
 

@@ -214,6 +214,18 @@ InputError no_such_steps_error(const std::string& file, std::int64_t first, std:
       first == last ? fmt::format("it has step {}", first) : fmt::format("its steps are from {} to {}", first, last)};
 }
 
+namespace {
+
+// Throws InputError unless both files are CSVs of ops or both are traces.
+void require_one_format(const std::string& name, bool table, const std::string& first, bool first_table) {
+  const auto kind = [](bool is_table) { return is_table ? "a CSV of ops" : "a trace"; };
+  if (table != first_table)
+    throw InputError({name, ""}, fmt::format("is {}, but {} is {}", kind(table), first, kind(first_table)),
+                     "files of one format");
+}
+
+}  // namespace
+
 MeasuredJob read_measured_job(const Files& files, std::span<const std::string> names, const StepChoice& steps) {
   std::set<std::string> known;
   for (const std::string& name : names)
@@ -226,13 +238,17 @@ MeasuredJob read_measured_job(const Files& files, std::span<const std::string> n
     const std::string_view head = source.head();
     const bool table = is_op_table(head);
     if (!table && !is_op_trace(head)) {
-      if (job.files.empty() && is_chrome_trace(head)) return read_kineto_job(files, names, steps);
+      if (job.files.empty() && is_chrome_trace(head)) {
+        for (const std::string& other : names)
+          require_one_format(other, is_op_table(ByteSource(files, other).head()), name, false);
+        return read_kineto_job(files, names, steps);
+      }
+      if (is_chrome_trace(head)) require_one_format(name, false, names.front(), job.lines);
       throw InputError({name, ""}, head.empty() ? "is empty" : "is not a timeline of a job's workers",
                        "a CSV with the columns step, dp, stage, op, seq, start_us and duration_us, a trace with PP "
                        "ranks, or Kineto traces of several ranks");
     }
-    if (!job.files.empty() && table != job.lines)
-      throw InputError({name, ""}, fmt::format("is of another format than {}", names.front()), "files of one format");
+    if (!job.files.empty()) require_one_format(name, table, names.front(), job.lines);
     job.lines = table;
     job.files.push_back(name);
     (table ? read_op_table : read_op_trace)(source, reader, job);
