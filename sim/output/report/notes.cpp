@@ -21,7 +21,9 @@ struct NoteSentence {
 };
 
 constexpr NoteSentence sentences[] = {
-    {"tie", "~: within {tie:percent} of the fastest: a tie, which the simplest to run wins"},
+    {"tie",
+     "~: within {tie:percent} of the fastest: a tie, which the simplest to run wins[ of those that tie with "
+     "{bandwidth_share:portion} of the bandwidth between nodes, too (--doubt)]"},
     {"headroom", "*: leaves less than {headroom:percent} of the memory free (--headroom): wins only if all do"},
     {"does not fit", "!: does not fit into a worker's memory"},
     {"device memory", "note: a worker has {memory_bytes}, the memory of {device} (to change it: --memory)"},
