@@ -198,7 +198,8 @@ JsonValue notes_on(const std::vector<Outcome>& outcomes, const std::vector<Scali
     notes.push_back({{"note", "nothing random"}});
   if (outcomes.size() > 1 && !seeded && any_of(outcomes, has_jitter)) notes.push_back({{"note", "jitter"}});
   if (any_of(outcomes, is_searched_elsewhere)) notes.push_back({{"note", "searched in alpha-beta"}});
-  append(notes, note_on_origin(outcomes.front()));
+  const auto ranked = std::ranges::find_if(outcomes, [](const Outcome& one) { return fits(one.scenario, one.result); });
+  append(notes, note_on_origin(ranked == outcomes.end() ? outcomes.front() : *ranked));
   return notes;
 }
 
