@@ -136,7 +136,7 @@ JsonValue compare_document(const Comparison& comparison) {
   add_references(document, rows, references);
   for (const OutcomeGroup& group : groups) {
     document["groups"].push_back(group_json(comparison, group, labels, rows));
-    add_notes_on_marks(document["notes"], document["groups"].back().at("rows"), rule);
+    add_notes_on_marks(document["notes"], document["groups"].back().at("rows"), rule, document["races"]);
     for (const auto& over : over_best)
       if (over) {
         document["notes"].push_back({{"note", "paired"}, {"seeds", over->count}});

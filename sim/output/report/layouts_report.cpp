@@ -93,9 +93,9 @@ JsonValue settings_by_framework(const LayoutAdvice& advice) {
   return list;
 }
 
-JsonValue notes_of(const JsonValue& rows, const LayoutAdvice& advice, const WinningRule& rule) {
+JsonValue notes_of(const JsonValue& rows, const JsonValue& races, const LayoutAdvice& advice, const WinningRule& rule) {
   auto notes = JsonValue::array();
-  add_notes_on_marks(notes, rows, rule);
+  add_notes_on_marks(notes, rows, rule, races);
   auto uneven = JsonValue::array();
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (advice.ranking[i].layout.last_less > 0) uneven.push_back(i + 1);
@@ -154,7 +154,7 @@ JsonValue layouts_document(const LayoutAdvice& advice, const LayoutSearch& searc
     document["rows"].push_back(std::move(row));
   }
   document["races"].push_back(verdict_of(racers, advice.tied, false, doubt_on(best.outcome.scenario, search.rule)));
-  document["notes"] = notes_of(document["rows"], advice, search.rule);
+  document["notes"] = notes_of(document["rows"], document["races"], advice, search.rule);
   return document;
 }
 

@@ -21,7 +21,9 @@ struct NoteSentence {
 };
 
 constexpr NoteSentence sentences[] = {
-    {"tie", "~: within {tie:percent} of the fastest: a tie, which the simplest to run wins"},
+    {"tie",
+     "~: within {tie:percent} of the fastest: a tie, which the simplest to run wins[ of those that tie with "
+     "{bandwidth_share:portion} of the bandwidth between nodes, too (--doubt)]"},
     {"headroom", "*: leaves less than {headroom:percent} of the memory free (--headroom): wins only if all do"},
     {"does not fit", "!: does not fit into a worker's memory"},
     {"device memory", "note: a worker has {memory_bytes}, the memory of {device} (to change it: --memory)"},
@@ -215,7 +217,8 @@ JsonValue notes_on(const std::vector<Outcome>& outcomes, const std::vector<Scali
     notes.push_back({{"note", "nothing random"}});
   if (outcomes.size() > 1 && !seeded && any_of(outcomes, has_jitter)) notes.push_back({{"note", "jitter"}});
   if (any_of(outcomes, is_searched_elsewhere)) notes.push_back({{"note", "searched in alpha-beta"}});
-  append(notes, note_on_origin(outcomes.front()));
+  const auto ranked = std::ranges::find_if(outcomes, [](const Outcome& one) { return fits(one.scenario, one.result); });
+  append(notes, note_on_origin(ranked == outcomes.end() ? outcomes.front() : *ranked));
   return notes;
 }
 

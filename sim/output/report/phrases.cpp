@@ -52,6 +52,7 @@ std::string rate_text(const std::optional<double>& samples_per_s, double batches
 std::string longer_text(double times) {
   constexpr double hardly = 1.0005;  // below it, percent() shows 0.0 %
   constexpr double plainly = 1.1;    // below it, differences are shown in per cent
+  if (times * hardly < 1) return percent(1 - times) + " shorter";
   if (times < hardly) return "as long";
   return times < plainly ? percent(times - 1) + " longer" : fmt::format("{:.2f} times as long", times);
 }

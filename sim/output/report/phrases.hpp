@@ -21,7 +21,7 @@ int rate_decimals(double per_second);
 /// Returns "5441.0 samples/s", or "85.0 micro-batches/s" if samples are unknown.
 std::string rate_text(const std::optional<double>& samples_per_s, double batches_per_s);
 
-/// Returns "3.2 % longer" or "1.25 times as long". `times` is the quotient of the longer and the shorter time.
+/// Returns "3.2 % longer", "1.25 times as long" or, if `times` is below 1, "3.2 % shorter".
 std::string longer_text(double times);
 
 }  // namespace allreplay

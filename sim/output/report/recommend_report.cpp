@@ -183,7 +183,7 @@ JsonValue recommend_document(const std::vector<Advice>& ranking, const WinningRu
   const std::vector<ScalingReference> references(ranking.size(), best.reference);
   add_references(document, document["rows"], references);
   document["notes"] = JsonValue::array();
-  add_notes_on_marks(document["notes"], document["rows"], rule);
+  add_notes_on_marks(document["notes"], document["rows"], rule, document["races"]);
   append(document["notes"], notes_on(outcomes_of(ranking), references));
   append(document["notes"], note_on_short_sums(best.tuned.scenario));
   return document;

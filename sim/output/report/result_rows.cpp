@@ -27,11 +27,16 @@ void add_note_on_misfits(JsonValue& notes, const JsonValue& rows) {
     notes.push_back({{"note", "does not fit"}});
 }
 
-void add_notes_on_marks(JsonValue& notes, const JsonValue& rows, const WinningRule& rule) {
+void add_notes_on_marks(JsonValue& notes, const JsonValue& rows, const WinningRule& rule, const JsonValue& races) {
   const auto any = [&](const char* mark, bool value) {
     return std::any_of(rows.begin(), rows.end(), [&](const JsonValue& row) { return row.at(mark) == value; });
   };
   if (any("ties", true)) notes.push_back({{"note", "tie"}, {"tie", rule.tie}});
+  for (const JsonValue& race : races)
+    if (race.contains("tie_bandwidth_share") && any("ties", true)) {
+      notes.back()["bandwidth_share"] = race.at("tie_bandwidth_share");
+      break;
+    }
   if (any("tight", true)) notes.push_back({{"note", "headroom"}, {"headroom", rule.headroom}});
   add_note_on_misfits(notes, rows);
 }

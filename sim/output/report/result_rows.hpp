@@ -21,8 +21,10 @@ void add_marks(JsonValue& row, const Outcome& outcome, const WinningRule& rule, 
 /// Adds the note on the mark `!` if a row does not fit into memory.
 void add_note_on_misfits(JsonValue& notes, const JsonValue& rows);
 
-/// Adds a note for each mark that occurs in the rows: tie, too little headroom, does not fit into memory.
-void add_notes_on_marks(JsonValue& notes, const JsonValue& rows, const WinningRule& rule);
+/// Adds a note for each mark that occurs in the rows: tie, too little headroom, does not fit into memory. `races`:
+/// verdicts, which tell whether less bandwidth between nodes decided a tie.
+void add_notes_on_marks(JsonValue& notes, const JsonValue& rows, const WinningRule& rule,
+                        const JsonValue& races = JsonValue::array());
 
 /// Returns the column of a table for a quantity of the registry, in the unit of another, `like`. `hole`: its key, and
 /// perhaps a format, in braces.

@@ -25,6 +25,7 @@ JsonValue run_document(const Outcome& outcome, const ScalingReference& reference
   if (result.plan.sharding.accumulate > 1) json["accumulate"] = result.plan.sharding.accumulate;
   if (scenario.options.parallel.pp > 1) json["ranks"] = scenario.options.parallel.pp;
   json["exposed_comm_share"] = m.exposed_comm_s / m.iteration_s;
+  json[result.parallel ? "copies_for_them_s" : "copies_s"] = m.copy_s;
   if (m.straggler_s != 0) json["straggler_share"] = m.straggler_s / m.iteration_s;
   if (m.lower_bound_s) json["above_bound_share"] = m.iteration_s / *m.lower_bound_s - 1;
   if (const auto& limit = scenario.options.memory.limit) {
@@ -56,7 +57,9 @@ const View& run_view() {
           {"  encoding and decoding", "{codec_s:nonzero}"},
           {"  stragglers", "{straggler_s} ({straggler_share} of the iteration)"},
           {"  exposed communication", "{exposed_comm_s} ({exposed_comm_share} of the iteration)"},
+          {"    copies", "{copies_s:nonzero}, on the GPU"},
           {"    reductions and gathers", "{exposed_dp_s:nonzero}"},
+          {"      copies", "{copies_for_them_s:nonzero}, on the GPU"},
           {"    sends between ranks", "{exposed_p2p_s:nonzero}"},
           {"    inside layers", "{layer_comm_s:nonzero}"},
           {"      token exchanges", "{exposed_ep_s:nonzero}"},

@@ -171,7 +171,7 @@ JsonValue sweep_document(const SweepResult& result, bool with_rows, const std::m
   document["groups"] = result.groups.size();
   if (with_rows) add_references(document, document["rows"], references_of(result));
   add_races(result, document);
-  add_notes_on_marks(document["notes"], document["rows"], result.rule);
+  add_notes_on_marks(document["notes"], document["rows"], result.rule, document["races"]);
   if (is_without_chance(result)) document["notes"].push_back({{"note", "nothing random"}});
   append(document["notes"], notes_on_origins(times_by_profile));
   return document;

@@ -1,6 +1,7 @@
 #include "sim/output/report/verdict.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -120,6 +121,17 @@ void add_doubt(const std::vector<Racer>& ranked, const Doubt& doubt, JsonValue& 
                    {"nodes", doubt.nodes}};
 }
 
+// True if rank() put one of the ties behind the others because with less bandwidth between nodes it is beyond the tie.
+bool is_set_back(const Racer& one, const std::vector<Racer>& ranked, std::size_t tied, double tie) {
+  const auto there_s = [](const Racer& racer) { return *racer.doubted_s * racer.equal_work_s / racer.iteration_s; };
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < tied; ++i) {
+    if (!ranked[i].doubted_s) return false;
+    least = std::min(least, there_s(ranked[i]));
+  }
+  return there_s(one) > least * (1 + tie);
+}
+
 // Adds the successor of a winner that its framework has replaced, if validation cannot tell the two apart.
 void add_successor(const std::vector<Racer>& ranked, JsonValue& json) {
   const Racer& winner = ranked.front();
@@ -145,8 +157,14 @@ JsonValue verdict_of(const std::vector<Racer>& ranked, std::size_t tied, bool pe
   auto ties = JsonValue::array();
   for (std::size_t i = 1; i < tied; ++i)
     if (ranked[i].name != winner.name && ranked[i].name != fastest->name) ties.push_back(ranked[i].name);
-  if (fastest != &winner) json["fastest"] = pace_of(*fastest, "name", per_sample);
+  const auto set_back = [&](const Racer& one) { return doubt && is_set_back(one, ranked, tied, doubt->tie); };
+  if (fastest != &winner) json[set_back(*fastest) ? "fragile" : "fastest"] = pace_of(*fastest, "name", per_sample);
   if (!ties.empty()) json["ties"] = std::move(ties);
+  auto behind = JsonValue::array();
+  for (std::size_t i = 1; i < tied; ++i)
+    if (&ranked[i] != fastest && set_back(ranked[i])) behind.push_back(ranked[i].name);
+  if (!behind.empty()) json["set_back"] = std::move(behind);
+  if (json.contains("fragile") || json.contains("set_back")) json["tie_bandwidth_share"] = doubt->part;
   for (std::size_t i = tied; i < ranked.size() && ranked[i].fits; ++i) {
     // Beyond the tie only racers that leave too little memory free are faster.
     const double times = ranked[i].equal_work_s / winner.equal_work_s;

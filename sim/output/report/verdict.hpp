@@ -55,10 +55,12 @@ struct Doubt {
 std::optional<Doubt> doubt_on(const Scenario& scenario, const WinningRule& rule);
 
 /// The verdict of a race: winner, its iteration_s (or samples_per_s if iterations differ in samples) and
-/// above_bound_share; fastest, if that is another one within the tie; ties; next, the first outside of the tie, with
-/// `times`, how many times as long it takes; doubt, if another one is faster beyond the tie with less bandwidth between
-/// nodes; successor, if the winner's framework has replaced it by one that is slower by less than the error of
-/// predictions. Only nothing_fits if nothing does. REQUIRES: ranked racers, `tied` of them within the tie.
+/// above_bound_share; fastest, if that is another one within the tie; ties; fragile (instead of fastest) and set_back,
+/// ties that rank() put last since with the share tie_bandwidth_share of the bandwidth between nodes they are beyond
+/// the tie; next, the first outside of the tie, with `times`, how many times as long it takes; doubt, if another one is
+/// faster beyond the tie with less bandwidth between nodes; successor, if the winner's framework has replaced it by one
+/// that is slower by less than the error of predictions. Only nothing_fits if nothing does. REQUIRES: ranked racers,
+/// `tied` of them within the tie.
 JsonValue verdict_of(const std::vector<Racer>& ranked, std::size_t tied, bool per_sample,
                      const std::optional<Doubt>& doubt = {});
 
@@ -70,7 +72,10 @@ JsonValue verdicts_of(const std::vector<Outcome>& outcomes, const WinningRule& r
 inline constexpr const char* winner_text =
     "Run {winner}[ on {workers} workers][ in {fidelity}][ (of {group})]: [{iteration_s}][{samples_per_s} "
     "samples/s][{batches_per_s} micro-batches/s][, {saves_share} less than untuned][ ({above_bound_share} above its "
-    "lower bound)][; {fastest/name} is faster, but less simple to run or short of memory][. Within the tie: {ties}][. "
+    "lower bound)][; {fastest/name} is faster, but less simple to run or short of memory][; {fragile/name} is faster, "
+    "but not with "
+    "{tie_bandwidth_share:portion} of the bandwidth between nodes (--doubt)][. Within the tie: {ties}][. With "
+    "{tie_bandwidth_share:portion} of the bandwidth between nodes (--doubt) beyond it: {set_back}][. "
     "{crowded/name} takes {crowded/times:portion} of that time, but leaves less memory free than --headroom asks "
     "for][. "
     "Next: {next/name}, {next/times:longer}].[ If collectives among {doubt/nodes} nodes reach "

@@ -173,6 +173,18 @@ void mark_steps(JsonValue& rows, const std::vector<TargetStep>& steps, const Tar
   add_notes_on_marks(notes, rows, WinningRule());
 }
 
+// Adds what the best step that misses a target for exposed communication leaves exposed, and the part that no network
+// changes.
+void add_rest(const std::vector<TargetStep>& steps, JsonValue& document) {
+  const TargetStep* best = nullptr;
+  for (const TargetStep& one : steps)
+    if (one.measured && (!best || *one.measured < *best->measured)) best = &one;
+  if (!best) return;
+  const Metrics& m = best->outcome->result.metrics;
+  document["rest_share"] = *best->measured;
+  if (m.copy_s > 0) document["copies_share"] = m.copy_s / m.iteration_s;
+}
+
 }  // namespace
 
 JsonValue target_json(const TargetAnswer& answer, const TargetSearch& search) {
@@ -205,6 +217,7 @@ JsonValue target_document(const TargetAnswer& answer, const TargetSearch& search
     document["last"] = answer.steps.back().value;
     const char* kind = !answer.answer ? "none" : answer.all_meet ? "all" : answer.is_least ? "least" : "most";
     document["kind"] = kind;
+    if (!answer.answer && search.target.quantity->key == "exposed_comm_share") add_rest(answer.steps, document);
     if (answer.answer) document["chosen"] = document["steps"][*answer.answer];
   }
   if (!answer.fabrics.empty()) {
@@ -257,7 +270,10 @@ const View& target_view() {
       ViewText{"{target} with {vary} {answer} or less. To replay it: `allreplay run {chosen/flags:words}`.",
                "kind=most"},
       ViewText{"All that were tried, {vary} {first} to {last}, meet {target}.", "kind=all"},
-      ViewText{"Nothing that was tried from {vary} {first} to {last} reaches {target}.", "kind=none"},
+      ViewText{"Nothing that was tried from {vary} {first} to {last} reaches {target}[: at best {rest_share} stays "
+               "exposed][, "
+               "of which {copies_share} are copies on the GPU, which depend on no network].",
+               "kind=none"},
       ViewText{"It does not fit into memory.", "chosen !chosen/fits"},
       ViewText{"Not monotone: these values were scanned, and others may differ.", "vary !is_monotone"},
       ViewText{

@@ -18,9 +18,15 @@ namespace allreplay {
 
 namespace {
 
+// True if it fits, but leaves less memory free than the rule asks for.
+bool is_tight(const Outcome& one, const WinningRule& rule) {
+  const auto free = free_share(one.scenario.options.memory.limit, one.result.memory.peak);
+  return fits(one.scenario, one.result) && !leaves_room(free, rule);
+}
+
 // Returns each outcome's standing in its race: "", ", wins", ", ties", ", 1.25 times as long", or its rate if numbers
-// of samples differ; with " !" if it does not fit into memory.
-std::vector<std::string> standings(const Ranking& race, const std::vector<Outcome>& outcomes) {
+// of samples differ; with " !" if it does not fit into memory, " *" if it leaves too little free.
+std::vector<std::string> standings(const Ranking& race, const std::vector<Outcome>& outcomes, const WinningRule& rule) {
   std::vector<std::string> texts;
   const double least = seconds_of_equal_work(outcomes[race.order.front()]);
   const bool per_sample = samples_differ(race, outcomes);
@@ -30,6 +36,7 @@ std::vector<std::string> standings(const Ranking& race, const std::vector<Outcom
     std::string text;
     if (per_sample)
       text = ", " + rate_text(m.samples_per_s, static_cast<double>(batches_of_iteration(one)) / m.iteration_s);
+    if (is_tight(one, rule)) text += " *";
     if (!fits(one.scenario, one.result))
       text += " !";
     else if (race.order.size() > 1 && i < race.tied)
@@ -80,12 +87,14 @@ std::optional<double> end_of_axis(const std::vector<Outcome>& outcomes) {
   return lengths.back() > most ? std::optional(most) : std::nullopt;
 }
 
-std::string note_on(const std::vector<Outcome>& outcomes) {
+std::string note_on(const std::vector<Outcome>& outcomes, const WinningRule& rule) {
   const bool all_fit = std::ranges::all_of(outcomes, [](const Outcome& one) { return fits(one.scenario, one.result); });
   std::string caveat = caveat_with_source(outcomes.front().scenario.profile);
   if (!caveat.empty()) caveat.back() = '.';  // replaces the newline
   const bool seeded = std::ranges::any_of(outcomes, [](const Outcome& one) { return one.result.by_seed.size() > 1; });
-  return (all_fit ? "" : "!: does not fit into a worker's memory. ") +
+  const bool any_tight = std::ranges::any_of(outcomes, [&](const Outcome& one) { return is_tight(one, rule); });
+  return (any_tight ? fmt::format("*: leaves less than {} of the memory free. ", percent(rule.headroom)) : "") +
+         std::string(all_fit ? "" : "!: does not fit into a worker's memory. ") +
          std::string(seeded ? "Lines at the ends of bars: 95 % confidence interval of the mean over seeds. " : "") +
          caveat;
 }
@@ -114,12 +123,12 @@ RowChart compare_chart(const Comparison& comparison) {
   RowChart chart{
       .title = labels.title(),
       .verdict = rendered(verdict_view(), {{"races", verdicts_of(outcomes, rule, groups)}}, {.width = 10'000}),
-      .note = note_on(outcomes),
+      .note = note_on(outcomes, rule),
       .x = {.name = fmt::format("time per iteration ({}){}", unit.name, end ? ", longer bars are cut off" : "")}};
   if (end) chart.x.to = *end / unit.size;
   for (const OutcomeGroup& group : groups)
     for (const Ranking& race : races(outcomes, rule, group)) {
-      const std::vector<std::string> standing = standings(race, outcomes);
+      const std::vector<std::string> standing = standings(race, outcomes, rule);
       for (std::size_t i = 0; i < race.order.size(); ++i) {
         const Outcome& one = outcomes[race.order[i]];
         chart.rows.push_back({.name = labels.label(race.order[i]),

@@ -33,20 +33,25 @@ void print_array(Console& console, std::vector<std::string>& objects) {
   console.print("{}]\n", objects.empty() ? "[" : "\n");
 }
 
-// The errors of the nearest measurements, by the name of each estimated profile: those for its first row.
+// The errors of the nearest measurements, by the name of each estimated profile: those for its
+// first row that fits into memory, if one does.
 std::map<std::string, NearestError> errors_of_estimates(const SweepResult& result, const Requests& requests,
                                                         const Inputs& inputs) {
-  std::set<std::string_view> estimated;
+  std::map<std::string_view, std::set<std::string_view>> estimated;  // with the strategies that fit
   for (const ResultRow& row : result.rows)
-    if (is_estimated(row.origin)) estimated.insert(row.profile);
+    if (is_estimated(row.origin) && row.fits()) estimated[row.profile].insert(row.strategy);
+  for (const ResultRow& row : result.rows)
+    if (is_estimated(row.origin) && !estimated.contains(row.profile)) estimated[row.profile].insert(row.strategy);
   std::map<std::string, NearestError> errors;
-  std::set<std::string> resolved;
+  std::set<std::pair<std::string, std::string>> resolved;
   Library library(inputs);
   for (const Request request : requests) {
     if (errors.size() == estimated.size()) break;
-    if (!resolved.insert(request.profile.value).second) continue;
+    if (!resolved.insert({request.profile.value, request.strategy.value}).second) continue;
     const Scenario scenario = library.resolve(request);
-    if (estimated.contains(scenario.profile->name)) errors.emplace(scenario.profile->name, nearest_error(scenario));
+    const auto found = estimated.find(scenario.profile->name);
+    if (found == estimated.end() || !scenario.strategy || !found->second.contains(scenario.strategy->name)) continue;
+    errors.emplace(scenario.profile->name, nearest_error(scenario));
   }
   return errors;
 }

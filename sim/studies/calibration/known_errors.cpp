@@ -24,7 +24,8 @@ constexpr CollectiveErrors collective_rows[] = {
 
 ModelSplit split_of_model(const Scenario& scenario, const ShardingConfig& sharding) {
   const Degrees degrees = degrees_of(scenario);
-  if (degrees.ep > 1) return ModelSplit::Experts;
+  // The times of experts are the least certain part of such a model, whatever its layout.
+  if (degrees.ep > 1 || scenario.profile->has_experts()) return ModelSplit::Experts;
   if (degrees.pp * degrees.tp * degrees.cp > 1) return ModelSplit::Hybrid;
   return sharding.zero > 0 || scenario.strategy->shards() ? ModelSplit::Sharded : ModelSplit::Replicated;
 }

@@ -55,16 +55,18 @@ Reasons reasons_of(const Outcome& outcome) {
   reasons.of(Bound::Computing) = m.iteration_s - left;
   const double slowest = slowest_factor(outcome.scenario) * computing;
   take(Bound::Stragglers, slowest - computing);
+  // Copies extend the work of the GPU. The bound contains them, so they would otherwise count as the first layer's.
+  const double working = slowest + std::min(m.copy_s, left);
+  take(Bound::Copies, m.copy_s);
   const auto bare = left > 0 ? without_start_ups(outcome) : std::nullopt;
   if (bare) {
-    const double busy = std::max(slowest, bare->comm_busy_s);
-    take(Bound::Traffic, busy - slowest);
+    const double busy = std::max(working, bare->comm_busy_s);
+    take(Bound::Traffic, busy - working);
     // With jitter the bound is computed from the drawn times, so it contains stragglers.
     take(outcome.scenario.stragglers.jitter ? Bound::Stragglers : Bound::FirstLayer,
          bare->lower_bound_s.value_or(0) - busy);
     take(Bound::StartUps, m.iteration_s - bare->iteration_s);
   }
-  take(Bound::Copies, m.copy_s);
   take(Bound::Schedule, left);
   return reasons;
 }

@@ -55,7 +55,8 @@ ScalingReference fewest_workers_reference(const Outcome& winner, const Watch& wa
   const std::int64_t group = winner.scenario.options.strategy.sharding.shard_group;
   const std::string_view name = winner.scenario.strategy->name;
   ScalingReference reference{.strategy = group > 1 ? fmt::format("{} in groups of {}", name, group) : std::string(name),
-                             .replica_workers = replica_workers_of(winner.scenario)};
+                             .replica_workers = replica_workers_of(winner.scenario),
+                             .copies = winner.result.metrics.copy_s > 0};
   if (!winner.scenario.options.memory.limit || !fits(winner.scenario, winner.result)) return reference;
   // A given plan of a pipeline is for a fixed number of workers.
   const bool fixed = winner.scenario.given && winner.scenario.options.parallel.pipeline();

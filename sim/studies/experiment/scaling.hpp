@@ -18,13 +18,14 @@ struct ScalingReference {
   double gpu_seconds = 0;                    ///< of the reference, per micro-batch and replica
   std::vector<std::int64_t> undivided = {};  ///< smaller numbers that do not divide the samples of an iteration
   std::int64_t replica_workers = 1;          ///< workers that hold the winner's model together
+  bool copies = false;                       ///< the winner's plan copies on the GPU, also on one worker
 
   /// Returns the outcome's throughput per GPU relative to the reference.
   double relative(const Outcome& outcome) const;
 
   /// True if users can run the reference. With fewer workers than a replica has it is computation alone: that of the
-  /// profile, which is one worker's share of the model.
-  bool runs() const { return workers >= replica_workers; }
+  /// profile, which is one worker's share of the model. So it is on one worker if the plan copies there, too.
+  bool runs() const { return workers >= replica_workers && !(copies && workers == 1); }
   /// "--workers 8", or "computation alone".
   std::string in_words() const;
 };

@@ -48,6 +48,29 @@ TEST_CASE("the note on an estimate has the error of the nearest predictions, as 
   CHECK(note.at("p90").get<double>() > only_note(outcome_of(Origin::Estimated, 1)).at("p90").get<double>());
 }
 
+TEST_CASE("a mixture of experts has the errors of such models, whatever its layout") {
+  Outcome whole = outcome_of(Origin::Estimated, 1);
+  whole.scenario.profile.own().layers.front().expert = true;
+  CHECK(nearest_error(whole).known == nearest_error(outcome_of(Origin::Estimated, 2)).known);
+}
+
+TEST_CASE("the error is that of outcomes that can be run") {
+  // Replicated parameters have other errors than sharded ones, but do not fit.
+  Outcome ddp = outcome_of(Origin::Estimated, 1), sharded = ddp;
+  ddp.scenario.options.memory.limit = 1000;
+  ddp.result.memory.peak = 1001;
+  sharded.result.plan.sharding.zero = 3;
+  REQUIRE(nearest_error(ddp).known != nearest_error(sharded).known);
+  const JsonValue fitting = only_note(sharded);
+  for (const std::vector<Outcome>& outcomes : {std::vector{ddp, sharded}, std::vector{sharded, ddp}}) {
+    const JsonValue notes = notes_on(outcomes, {});
+    const auto found =
+        std::ranges::find_if(notes, [](const JsonValue& one) { return one.at("note") == "not measured"; });
+    REQUIRE(found != notes.end());
+    CHECK(found->at("data") == fitting.at("data"));
+  }
+}
+
 TEST_CASE("other notes on times have no error") {
   CHECK_FALSE(only_note(outcome_of(Origin::Reconstructed, 1)).contains("p90"));
   CHECK(note_on_origin(outcome_of(Origin::Measured, 1)).empty());

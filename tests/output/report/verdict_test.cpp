@@ -1,9 +1,13 @@
 #include "sim/output/report/verdict.hpp"
 
+#include <optional>
+
 #include <fmt/format.h>
 
 #include "tests/catch.hpp"
 #include "tests/replay/training/scenario.hpp"
+
+#include "sim/output/report/result_rows.hpp"
 
 using namespace allreplay;
 
@@ -106,6 +110,59 @@ TEST_CASE("less bandwidth is mentioned only if it changes the order") {
   CHECK(turns.at("doubt").at("times").get<double>() == Approx(1.5));
   // megatron is faster anyway, and lost only because it leaves too little memory free.
   CHECK_FALSE(verdict_of({racer("fsdp2", 0.12, 0.3), racer("megatron", 0.09, 0.2)}, 1, false, doubt).contains("doubt"));
+}
+
+TEST_CASE("a tie that less bandwidth decided says so, in the verdict and the legend") {
+  // All tie within 2 %, but with half of the bandwidth plain sharding takes 0.3 s, and groups of 64 and 128 0.2 s: both
+  // groups are ranked first. Of these the simplest wins, though "plain" is simpler.
+  const auto racer = [](const char* name, double seconds, std::optional<double> doubted) {
+    return Racer{.name = name,
+                 .iteration_s = seconds,
+                 .samples_per_s = {},
+                 .lower_bound_s = {},
+                 .equal_work_s = seconds,
+                 .doubted_s = doubted};
+  };
+  const Doubt doubt{0.5, 2, 0.02};
+  const auto verdict = [&](double plain_s, std::optional<double> doubted) {
+    return verdict_of({racer("128", 0.1, 0.2), racer("64", 0.1005, 0.2), racer("plain", plain_s, doubted)}, 3, false,
+                      doubt);
+  };
+  const JsonValue slower = verdict(0.101, 0.3), faster = verdict(0.099, 0.3), even = verdict(0.099, 0.203);
+  CHECK(slower.at("set_back").dump() == R"(["plain"])");
+  CHECK(slower.at("tie_bandwidth_share").get<double>() == 0.5);
+  CHECK_FALSE(slower.contains("fragile"));
+  CHECK(faster.at("fragile").at("name").get<std::string>() == "plain");
+  CHECK_FALSE(faster.contains("fastest"));
+  CHECK(even.at("fastest").at("name").get<std::string>() == "plain");
+  for (const JsonValue& undecided : {even, verdict(0.099, std::nullopt)}) {
+    CHECK_FALSE(undecided.contains("fragile"));
+    CHECK_FALSE(undecided.contains("tie_bandwidth_share"));
+  }
+
+  const auto only = [](const JsonValue& one) {
+    auto list = JsonValue::array();
+    list.push_back(one);
+    return list;
+  };
+  const auto sentences = [&](const JsonValue& race) {
+    return rendered(verdict_view(), {{"races", only(race)}}, {.width = 1000});
+  };
+  CHECK(
+      sentences(slower).find("Within the tie: 64 and plain. With half of the bandwidth between nodes (--doubt) beyond "
+                             "it: plain.") != std::string::npos);
+  CHECK(sentences(faster).find("; plain is faster, but not with half of the bandwidth between nodes (--doubt). Within "
+                               "the tie: 64.") != std::string::npos);
+  const JsonValue row{{"ties", true}, {"tight", false}, {"fits", true}};
+  const auto rule_in_legend = [&](const JsonValue& race) {
+    auto notes = JsonValue::array();
+    add_notes_on_marks(notes, only(row), WinningRule(), only(race));
+    const View view{{ViewNotes{}}};
+    return rendered(view, {{"notes", notes}}, {.width = 1000});
+  };
+  CHECK(rule_in_legend(even).find("half of the bandwidth") == std::string::npos);
+  CHECK(rule_in_legend(slower).find("the simplest to run wins of those that tie with half of the bandwidth between "
+                                    "nodes, too (--doubt)") != std::string::npos);
 }
 
 TEST_CASE("a deprecated winner is named with its successor if predictions cannot tell them apart") {

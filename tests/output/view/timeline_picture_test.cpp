@@ -429,6 +429,21 @@ TEST_CASE("bars of a comparison have the values and the order of the table") {
   CHECK(chart.mark->value * unit == Approx(*outcomes[1].result.metrics.lower_bound_s));
 }
 
+TEST_CASE("a bar that is faster than the winner but short of memory says how much") {
+  Comparison comparison{.outcomes = {outcome_of("wfbp", 4), outcome_of("sync-easgd", 4)},
+                        .references = std::vector<ScalingReference>(2),
+                        .rule = {.tie = 0, .headroom = 0.1}};
+  for (Outcome& one : comparison.outcomes) one.scenario.options.memory.limit = 1000;
+  comparison.outcomes[0].result.metrics.iteration_s = 0.2;
+  comparison.outcomes[0].result.memory.peak = 500;
+  comparison.outcomes[1].result.metrics.iteration_s = 0.19;  // 5 % less, but only 5 % of the memory is free
+  comparison.outcomes[1].result.memory.peak = 950;
+  const RowChart chart = compare_chart(comparison);
+  CHECK(chart.rows[0].end.ends_with(", wins"));
+  CHECK(chart.rows[1].end.ends_with(" *, 5.0 % shorter"));
+  CHECK(chart.note.starts_with("*: leaves less than 10.0 % of the memory free"));
+}
+
 TEST_CASE("layers that take no time are in the order of the passes") {
   Profile profile;
   profile.name = "p";

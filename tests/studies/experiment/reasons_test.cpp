@@ -65,6 +65,19 @@ TEST_CASE("the first layer's block is made last and needed first") {
   CHECK(parts_of(pair_of({0}, "wfbp", 1, 5), Bound::FirstLayer) == Parts{9, 0, 0, 5, 2, 0, 0});
 }
 
+TEST_CASE("copies count as copies, though the lower bound contains them") {
+  // One worker sends nothing. FSDP2 copies each of three units of 4000 B out for each pass, and its gradients in.
+  Scenario alone = pair_of({0, 1, 2}, "fsdp2", 0, 0);
+  alone.workers = 1;
+  alone.options.strategy.fsdp.copy_of_device = 4000 / (0.5 * ms);
+  const Metrics m = run(alone).result.metrics;
+  REQUIRE(m.copy_s > 1 * ms);
+  const std::vector<double> parts = parts_of(alone, Bound::Copies);
+  CHECK(parts[0] == 9);
+  CHECK(parts[5] == Approx(m.copy_s / ms));
+  CHECK(parts[3] + parts[6] == Approx(0).margin(1e-6));
+}
+
 TEST_CASE("the part of the schedule is the time that another order could hide") {
   // All of it after the backward pass: 6-9, then 3 ms: 12. No order hides the first layer's 1 ms.
   CHECK(parts_of(pair_of({0, 1, 2}, "s-sgd", 0, 1), Bound::Schedule) == Parts{9, 0, 0, 1, 0, 0, 2});

@@ -70,6 +70,23 @@ TEST_CASE("a scenario that fails counts all its steps") {
   CHECK(told == 3);
 }
 
+TEST_CASE("an efficiency over a worker's computing is not said to be over a run that also copies") {
+  // FSDP2 on one worker copies, so that run has an efficiency below 1, relative to the computing that counts as 1.
+  Profile profile;
+  profile.layers = {{"l", to_time(1e-3), to_time(2e-3)}};
+  profile.tensors = {{"t", 1000, 4000, 0}};
+  const auto reference_of = [&](double copies) {
+    Scenario scenario = scenario_of(profile, "fsdp2", 1, 1e-6, 1e-9);
+    scenario.options.strategy.fsdp.copy_of_device = copies;
+    const Outcome outcome = run(scenario);
+    const ScalingReference reference = scaling_reference(outcome);
+    CHECK((reference.relative(outcome) < 0.999) == (copies > 0));
+    return reference.in_words();
+  };
+  CHECK(reference_of(0) == "--workers 1");
+  CHECK(reference_of(4000 / 1e-3) == "computation alone");
+}
+
 TEST_CASE("progress counts the replays for the reference of scaling efficiency") {
   Profile profile;
   profile.layers = {{"l", to_time(1e-3), to_time(2e-3)}};
