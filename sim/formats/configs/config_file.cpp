@@ -133,7 +133,7 @@ std::string plain_key(std::string_view key) {
   return text;
 }
 
-// The flags that follow from a key for some value. One that is set alike by every value follows from something else.
+// The flags that follow from a key for some value. One that every value sets identically is not read from it.
 std::vector<std::string> flags_of_key(const Format& format, const std::string& key) {
   const SourceLocation place{"help", key};
   const std::array values{"2", "true", "default", "FULL_SHARD", "bf16"};

@@ -1,4 +1,4 @@
-// What follows from the number of workers in users' own configurations, and where that number is from.
+// The number of workers in users' own configurations: where it is from, and what follows from it.
 #include <fmt/format.h>
 
 #include "tests/catch.hpp"
