@@ -202,11 +202,12 @@ void require_possible_imbalance(const EstimateArguments& arguments, const Comput
   if (!work.has_experts())
     throw InputError(place, fmt::format("{} has no experts", work.name), "a mixture of experts, or leave it out");
   const Split split = split_of(arguments);
-  if (split.imbalance > static_cast<double>(split.ep))
-    throw InputError(place,
-                     fmt::format("{:g} times the mean is more than all tokens: --ep {} puts the experts on {}",
-                                 split.imbalance, split.ep, counted(split.ep, "worker")),
-                     split.ep > 1 ? fmt::format("1 to {}", split.ep) : "a larger --ep, or leave it out");
+  if (split.ep > 1 && split.imbalance > static_cast<double>(split.ep))
+    throw InputError(
+        place,
+        fmt::format("{:g} times the mean is more than all tokens: --ep {} puts the experts on so many workers",
+                    split.imbalance, split.ep),
+        fmt::format("1 to {}", split.ep));
 }
 
 Computation computation_of(Context& context, const EstimateArguments& arguments) {
