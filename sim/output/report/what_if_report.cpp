@@ -270,7 +270,8 @@ const View& target_view() {
       ViewText{"{target} with {vary} {answer} or less. To replay it: `allreplay run {chosen/flags:words}`.",
                "kind=most"},
       ViewText{"All that were tried, {vary} {first} to {last}, meet {target}.", "kind=all"},
-      ViewText{"Nothing that was tried from {vary} {first} to {last} reaches {target}[: at best {rest_share} stays exposed][, "
+      ViewText{"Nothing that was tried from {vary} {first} to {last} reaches {target}[: at best {rest_share} stays "
+               "exposed][, "
                "of which {copies_share} are copies on the GPU, which depend on no network].",
                "kind=none"},
       ViewText{"It does not fit into memory.", "chosen !chosen/fits"},

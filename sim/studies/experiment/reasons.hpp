@@ -20,9 +20,9 @@ inline constexpr Word<Bound> bounds[] = {
 inline constexpr std::size_t bound_count = std::size(bounds);
 
 /// Seconds by Bound, which add up to the iteration time. All but the first are exposed: the additional computation of
-/// the slowest worker; copies; the time beyond these in which bytes alone keep the network busy; the first layer's block,
-/// which only earlier layers can hide; the time that a network without start-ups would save with the same plan; and
-/// the rest, which the schedule does not overlap.
+/// the slowest worker; copies; the time beyond these in which bytes alone keep the network busy; the first layer's
+/// block, which only earlier layers can hide; the time that a network without start-ups would save with the same plan;
+/// and the rest, which the schedule does not overlap.
 struct Reasons {
   std::array<double, bound_count> seconds{};
 

@@ -140,22 +140,29 @@ TEST_CASE("a tie that less bandwidth decided says so, in the verdict and the leg
     CHECK_FALSE(undecided.contains("tie_bandwidth_share"));
   }
 
-  CHECK(rendered(verdict_view(), {{"races", {slower}}}, {.width = 1000}) ==
-        "Run 128: 100 ms. Within the tie: 64 and plain. With half of the bandwidth between nodes (--doubt) beyond it: "
-        "plain.\n");
-  CHECK(rendered(verdict_view(), {{"races", {faster}}}, {.width = 1000}) ==
-        "Run 128: 100 ms; plain is faster, but not with half of the bandwidth between nodes (--doubt). Within the tie: "
-        "64.\n");
-  const JsonValue rows = {{{"ties", true}, {"tight", false}, {"fits", true}}};
-  const auto legend = [&](const JsonValue& race) {
-    JsonValue document{{"notes", JsonValue::array()}};
-    add_notes_on_marks(document["notes"], rows, WinningRule(), {race});
-    return rendered({{ViewNotes{}}}, document, {.width = 1000});
+  const auto only = [](const JsonValue& one) {
+    auto list = JsonValue::array();
+    list.push_back(one);
+    return list;
   };
-  CHECK(legend(even) == "~: within 2.0 % of the fastest: a tie, which the simplest to run wins\n");
-  CHECK(legend(slower) ==
-        "~: within 2.0 % of the fastest: a tie, which the simplest to run wins of those that tie with half of the "
-        "bandwidth between nodes, too (--doubt)\n");
+  const auto sentences = [&](const JsonValue& race) {
+    return rendered(verdict_view(), {{"races", only(race)}}, {.width = 1000});
+  };
+  CHECK(
+      sentences(slower).find("Within the tie: 64 and plain. With half of the bandwidth between nodes (--doubt) beyond "
+                             "it: plain.") != std::string::npos);
+  CHECK(sentences(faster).find("; plain is faster, but not with half of the bandwidth between nodes (--doubt). Within "
+                               "the tie: 64.") != std::string::npos);
+  const JsonValue row{{"ties", true}, {"tight", false}, {"fits", true}};
+  const auto rule_in_legend = [&](const JsonValue& race) {
+    auto notes = JsonValue::array();
+    add_notes_on_marks(notes, only(row), WinningRule(), only(race));
+    const View view{{ViewNotes{}}};
+    return rendered(view, {{"notes", notes}}, {.width = 1000});
+  };
+  CHECK(rule_in_legend(even).find("half of the bandwidth") == std::string::npos);
+  CHECK(rule_in_legend(slower).find("the simplest to run wins of those that tie with half of the bandwidth between "
+                                    "nodes, too (--doubt)") != std::string::npos);
 }
 
 TEST_CASE("a deprecated winner is named with its successor if predictions cannot tell them apart") {

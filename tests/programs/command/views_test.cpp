@@ -38,6 +38,13 @@ const char* const command_lines[] = {
     "whatif --profile resnet50_k80_b16 --cluster k80-10gbe --strategy wfbp --target exposed<1% --vary workers=4,400",
     "whatif --profile resnet50_k80_b16 --cluster k80-10gbe --strategy wfbp --target exposed<50% --vary bandwidth",
     "whatif --profile resnet50_k80_b16 --cluster k80-10gbe --strategy wfbp --target efficiency>50% --vary workers=4,8",
+    "whatif --profile llama3-8b_h100_b1_bf16 --cluster h100x8-8x400gbps --workers 1 --strategy fsdp2 --target "
+    "exposed<5% "
+    "--vary bandwidth",
+    "run --profile llama3-8b_h100_b1_bf16 --cluster h100x8-8x400gbps --workers 8 --strategy fsdp2",
+    "run --profile llama3-70b_h100_b1_bf16_tp8 --cluster h100x8-8x400gbps --workers 64 --strategy fsdp2",
+    "compare --profile llama3-8b_h100_b1_bf16 --cluster dgx-8x8-400gbps --workers 256 --strategies fsdp2,zero-3 "
+    "--shard-group 0,8,32",
     "compare --profile resnet50_k80_b16 --cluster k80-10gbe --workers 8,16 --strategies ddp,wfbp,best,zero-3 --samples "
     "90M --price 0.45/h",
     "compare --profile llama3-8b_h100_b1_bf16 --cluster dgx-8x8-100gbps --strategies fsdp2,ddp,zero-3,megatron --pp "
