@@ -7,6 +7,7 @@
 
 #include "sim/inputs/cluster/cluster.hpp"
 #include "sim/studies/experiment/cluster_words.hpp"
+#include "sim/studies/experiment/run.hpp"
 
 using namespace allreplay;
 
@@ -18,6 +19,25 @@ TEST_CASE("complaints point at where each name was given") {
   const Scenario scenario = Library().resolve_network(request);
   CHECK(scenario.place_of_collective.path == "--collective");
   CHECK(scenario.place_of_fidelity.path == "--fidelity");
+}
+
+TEST_CASE("an iteration that a changed bandwidth makes too long is blamed on that change, not on the cluster file") {
+  // 1 GB at 400 bit/s, 50 B/s, takes 20 million seconds.
+  const OwnFolder folder;
+  folder.write("c.json", R"({"name": "c", "workers": 2, "network": {"alpha": "10 us", "beta": "1 ns/B"}})");
+  folder.write("p.csv", "layer,params,forward_us,backward_us\na,250000000,10,20\n");
+  const auto place_with = [&](std::vector<ChangeText> changes) {
+    Request request;
+    request.cluster = folder("c.json");
+    request.profile = folder("p.csv");
+    request.strategy = "ddp";
+    request.changes = std::move(changes);
+    return error_place([&] { run(Library().resolve(request)); });
+  };
+  const SourceLocation flag{"command line", "--bandwidth"};
+  const std::string asked = place_with({{"bandwidth", "400 bit/s", flag}});
+  CHECK(asked.starts_with("command line: --bandwidth"));
+  CHECK(place_with({{"bandwidth", "400 bit/s", {}}}).find("c.json") != std::string::npos);
 }
 
 TEST_CASE("a request in the words of `run`") {
