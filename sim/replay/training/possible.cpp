@@ -55,6 +55,11 @@ std::optional<Compression> compression_of(const Scenario& scenario, const Algori
 
 constexpr double longest_iteration_s = 1e5;  // over a day, which indicates a wrong unit
 
+const SourceLocation& blamed_for_times(const Scenario& scenario) {
+  const SourceLocation& changed = scenario.place_of_speed;
+  return changed.file.empty() ? scenario.cluster.network.place : changed;
+}
+
 // Each cost may be acceptable while an iteration is too long.
 void require_within_clock(const Scenario& scenario, const BlockCost& cost) {
   double sending = 0, coding = 0;
@@ -76,7 +81,7 @@ void require_within_clock(const Scenario& scenario, const BlockCost& cost) {
     throw InputError(scenario.place_of_codec, "encoding and decoding would take over a day per iteration",
                      "check the units in the codec's file and in the options encode and decode");
   if (sending + coding > longest_iteration_s)
-    throw InputError(scenario.cluster.network.place,
+    throw InputError(blamed_for_times(scenario),
                      fmt::format("{} workers would communicate for over a day per iteration", scenario.workers),
                      "check the units of latencies, bandwidths or measured times");
 }

@@ -14,6 +14,9 @@ CollectiveChoice require_possible(const Scenario& scenario);
 /// Returns the calls that plans of the scenario may make: among all workers and, with sharded state, in shard groups.
 std::vector<Call> possible_calls(const Scenario& scenario, const CollectiveChoice& choice);
 
+/// The place to blame for times that are too long: the change of bandwidths or latencies, else the cluster file.
+const SourceLocation& blamed_for_times(const Scenario& scenario);
+
 /// Throws InputError if an iteration would take longer than a day, or than times can represent.
 void require_within_clock(const Scenario& scenario, const BlockCost& cost);
 

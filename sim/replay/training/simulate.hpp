@@ -67,6 +67,7 @@ struct Scenario {
   std::vector<std::uint64_t> seeds = {};  ///< to repeat it with (studies/experiment/over_seeds.hpp); empty: its own
   SourceLocation place_of_collective, place_of_fidelity, place_of_codec;  ///< for errors, if not in the cluster file
   SourceLocation place_of_workers = {};                                   ///< if not in the cluster file
+  SourceLocation place_of_speed = {};     ///< of the first change of a bandwidth or latency, if any
   std::function<void()> after_iteration;  ///< called, if there is jitter, after each of `iterations`
 };
 

@@ -297,6 +297,8 @@ void apply_changes(Scenario& scenario, std::span<const ChangeText> changes, Chan
     for (const ChangeText& change : changes) {
       if (row.changed != what || change.name != row.name) continue;
       row.apply(scenario, change, file);
+      const bool is_speed = change.name.ends_with("bandwidth") || change.name.ends_with("latency");
+      if (is_speed && scenario.place_of_speed.file.empty()) scenario.place_of_speed = change.place;
       if (row.apply == &to_text<change_routing>) continue;  // rows and headings have the routing separately
       applied += fmt::format("{}{} {}", applied.empty() ? "" : ", ", change.name, first_items(change.value));
     }

@@ -8,6 +8,7 @@
 
 #include "sim/base/core/json_value.hpp"
 #include "sim/replay/training/memory.hpp"
+#include "sim/replay/training/possible.hpp"
 #include "sim/studies/experiment/over_seeds.hpp"
 #include "sim/studies/search/plan_of.hpp"
 
@@ -36,7 +37,7 @@ Outcome run(Scenario scenario, const std::function<void()>& after_step, const Wa
     throw InputError({outcome.scenario.given->file, ""}, fmt::format("never ends: {}", error.what()),
                      "lanes that start no transfer before those that it waits for");
   } catch (const TimeOverflow& error) {  // each number is valid, but a combination of them is too large
-    throw InputError(outcome.scenario.cluster.network.place,
+    throw InputError(blamed_for_times(outcome.scenario),
                      fmt::format("{} with {} workers and {}: {}", outcome.scenario.profile->name,
                                  outcome.scenario.workers, outcome.scenario.strategy->name, error.what()),
                      "smaller times, or a faster network");

@@ -8,6 +8,7 @@
 #include "sim/inputs/cluster/cluster.hpp"
 #include "sim/studies/experiment/cluster_words.hpp"
 #include "sim/studies/experiment/requests.hpp"
+#include "sim/studies/experiment/run.hpp"
 
 using namespace allreplay;
 
@@ -44,6 +45,25 @@ TEST_CASE("the rows of a product: its branches vary fastest") {
         all &= place == 1 || place == 2 ? one.options.at(0).value == std::to_string(place) : one.options.empty();
       }
   CHECK(all);
+}
+
+TEST_CASE("an iteration that a changed bandwidth makes too long is blamed on that change, not on the cluster file") {
+  // 1 GB at 400 bit/s, 50 B/s, takes 20 million seconds.
+  const OwnFolder folder;
+  folder.write("c.json", R"({"name": "c", "workers": 2, "network": {"alpha": "10 us", "beta": "1 ns/B"}})");
+  folder.write("p.csv", "layer,params,forward_us,backward_us\na,250000000,10,20\n");
+  const auto place_with = [&](std::vector<ChangeText> changes) {
+    Request request;
+    request.cluster = folder("c.json");
+    request.profile = folder("p.csv");
+    request.strategy = "ddp";
+    request.changes = std::move(changes);
+    return error_place([&] { run(Library().resolve(request)); });
+  };
+  const SourceLocation flag{"command line", "--bandwidth"};
+  const std::string asked = place_with({{"bandwidth", "400 bit/s", flag}});
+  CHECK(asked.starts_with("command line: --bandwidth"));
+  CHECK(place_with({{"bandwidth", "400 bit/s", {}}}).find("c.json") != std::string::npos);
 }
 
 TEST_CASE("a request in the words of `run`") {
