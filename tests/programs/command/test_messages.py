@@ -58,7 +58,6 @@ class Errors(Case):
 
     def test_a_flag_without_a_value_is_named_as_it_was_given(self):
         self.refused("--strategies: has no value", "compare", "--strategies")
-        self.refused("--strategies: has no value", "compare", *RESNET, "--strategies", "--workers=8")
         self.refused("-n: has no value", "run", *RESNET, "-n")
 
     def test_a_list_for_an_option_names_the_flag_that_takes_it(self):
