@@ -73,7 +73,7 @@ def random_job(pick):
 
 
 # Keys that follow from the others; tests/programs/command/test_diagnose.py and tests/output/report check them.
-DERIVED = {"findings", "ops", "step_count", "mean", "slowest_step", "kinds", "stage_rows", "slowest_workers", "notes"}
+DERIVED = {"compute_ratios", "findings", "ops", "step_count", "mean", "slowest_step", "kinds", "stage_rows", "slowest_workers", "notes"}
 
 
 def text_of(rows, columns=COLUMNS):
