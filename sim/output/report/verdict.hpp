@@ -75,7 +75,7 @@ inline constexpr const char* winner_text =
     "lower bound)][; {fastest/name} is faster, but less simple to run or short of memory][; {fragile/name} is faster, "
     "but not with "
     "{tie_bandwidth_share:portion} of the bandwidth between nodes (--doubt)][. Within the tie: {ties}][. With "
-    "{tie_bandwidth_share:portion} of the bandwidth between nodes (--doubt) beyond it: {set_back}][. "
+    "{tie_bandwidth_share:portion} of the bandwidth between nodes (--doubt) no longer: {set_back}][. "
     "{crowded/name} takes {crowded/times:portion} of that time, but leaves less memory free than --headroom asks "
     "for][. "
     "Next: {next/name}, {next/times:longer}].[ If collectives among {doubt/nodes} nodes reach "
