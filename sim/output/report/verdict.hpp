@@ -56,8 +56,8 @@ std::optional<Doubt> doubt_on(const Scenario& scenario, const WinningRule& rule)
 
 /// The verdict of a race: winner, its iteration_s (or samples_per_s if iterations differ in samples) and
 /// above_bound_share; fastest, if that is another one within the tie; ties; fragile (instead of fastest) and set_back,
-/// ties that rank() put last since with the share tie_bandwidth_share of the bandwidth between nodes they are beyond
-/// the tie; next, the first outside of the tie, with `times`, how many times as long it takes; doubt, if another one is
+/// ties that rank() put last since they no longer tie with the share tie_bandwidth_share of the bandwidth between
+/// nodes; next, the first outside of the tie, with `times`, how many times as long it takes; doubt, if another one is
 /// faster beyond the tie with less bandwidth between nodes; successor, if the winner's framework has replaced it by one
 /// that is slower by less than the error of predictions. Only nothing_fits if nothing does. REQUIRES: ranked racers,
 /// `tied` of them within the tie.
