@@ -205,14 +205,18 @@ std::vector<const Column*> columns_of(std::string_view topic) {
   return columns;
 }
 
-// Help on words of frameworks: settings that --config reads, and others that users try.
-std::string framework_help(std::string_view topic, std::size_t width) {
+// Help on settings of frameworks that --config reads.
+std::string setting_help(std::string_view topic, std::size_t width) {
   std::string text;
   for (const FrameworkSetting& one : framework_settings(topic)) {
     const std::string flags = one.flags.empty() ? "reads it, with others" : "sets " + listed(one.flags, 3);
     text += wrapped(fmt::format("{}: a setting of {}, for which --config {}\n", one.key, one.format, flags), width, 2);
   }
-  if (!text.empty()) return text + "See docs/configurations.md.\n";
+  return text.empty() ? "" : text + "See docs/configurations.md.\n";
+}
+
+// Help on a word of frameworks that has another name here.
+std::string word_help(std::string_view topic, std::size_t width) {
   const auto hint = hint_on_word(topic);
   return hint ? wrapped(fmt::format("{}: {}\nHere: {}\n", topic, hint->wrong, hint->right), width, 2) : "";
 }
@@ -325,9 +329,12 @@ std::string topic_help(const CommandLine& app, std::string_view topic, std::size
       parts.push_back(key_help(schema, file, topic, width));
   parts.push_back(topology_help(topic, width));
   parts.push_back(column_help(columns_of(topic), width));
-  parts.push_back(flag_help(app, topic, width));
+  parts.push_back(setting_help(topic, width));
   if (const Command* command = row_named(app.commands, topic)) parts.push_back(command_help(*command, width));
-  parts.push_back(framework_help(topic, width));
+  std::erase(parts, "");
+  const bool is_known = !parts.empty();
+  parts.push_back(flag_help(app, topic, width));
+  if (!is_known) parts.push_back(word_help(topic, width));
   std::erase(parts, "");
   return fmt::format("{}", fmt::join(parts, "\n"));
 }

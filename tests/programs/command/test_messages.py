@@ -151,6 +151,9 @@ class Words(Case):
                            ("--context-parallel-size", "--cp"), ("pytorch", "fsdp2"), ("--shard-group", "shard_group: ")):
             with self.subTest(word):
                 self.assertIn(here, output("help", word, env=WIDE))
+        for known_here in ("ring", "exposed_ep_s"):
+            with self.subTest(known_here):
+                self.assertNotIn("Here: ", output("help", known_here, env=WIDE))
 
     def test_help_explains_all_of_a_name_once(self):
         told = output("help", "jitter", env=WIDE)
