@@ -46,6 +46,9 @@ std::string wrapped_command(std::string_view command, std::size_t width, std::si
 /// The text without white space at its ends.
 std::string_view trim(std::string_view text);
 
+/// The text with small letters of ASCII instead of capital ones.
+std::string lower_case(std::string_view text);
+
 /// The parts between separators, one more than there are separators. REQUIRES: `separator` is not empty.
 std::vector<std::string_view> split(std::string_view text, std::string_view separator);
 

@@ -1,7 +1,6 @@
 #include "sim/base/core/units.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -50,16 +49,11 @@ std::string right(const Kind& kind) {
   return fmt::format("{} such as \"{}\"; units: {}", kind.noun, kind.example, fmt::join(names, ", "));
 }
 
-bool is_same_in_lower_case(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
-}
-
 // Our unit for another spelling, such as "Gb/s", "GBps" or "gbit/s"; "" if none is known. Among rates, case is ignored
 // only for "bit/s", since "gb/s" may mean bits or bytes.
 std::string suggested_unit(std::string_view name, const Kind& kind) {
   for (const Unit& unit : kind.units)
-    if (is_same_in_lower_case(name, unit.name) &&
+    if (lower_case(name) == lower_case(unit.name) &&
         (unit.name.ends_with("bit/s") || !(unit.name.ends_with("/s") || unit.name.ends_with("bps"))))
       return std::string(unit.name);
   for (const auto& [others, ours] : {std::pair("bps", "bit/s"), {"b/s", "bit/s"}, {"Bps", "B/s"}})

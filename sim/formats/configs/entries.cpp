@@ -122,13 +122,6 @@ std::vector<const Entry*> Entries::unread() const {
   return some;
 }
 
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return lower;
-}
-
 namespace {
 
 void add_values(Entries& entries, const Json& json, const std::string& key) {

@@ -72,9 +72,6 @@ class Entries {
 /// for a key that is longer than a name may be, so that deep files need no more memory than flat ones, or not visible.
 std::string key_below(const std::string& key, std::string_view name, const SourceLocation& place);
 
-/// The text with small letters instead of capital ones, as values are compared.
-std::string lower_case(std::string_view text);
-
 // Readers of each syntax. They throw InputError.
 Entries entries_of_toml(std::string_view text, const std::string& file);
 Entries entries_of_yaml(std::string_view text, const std::string& file);

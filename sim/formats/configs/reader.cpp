@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "sim/base/core/text.hpp"
 #include "sim/base/core/units.hpp"
 
 namespace allreplay {

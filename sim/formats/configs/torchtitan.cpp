@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/base/core/text.hpp"
 #include "sim/formats/configs/reader.hpp"
 
 namespace allreplay {

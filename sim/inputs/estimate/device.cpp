@@ -1,12 +1,12 @@
 #include "sim/inputs/estimate/device.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 
 #include <fmt/format.h>
 
 #include "sim/base/core/file.hpp"
+#include "sim/base/core/text.hpp"
 
 namespace allreplay {
 
@@ -80,10 +80,8 @@ Device read_device(const Files& files, const std::string& name) {
 std::optional<Device> device_called(const Files& files, const std::string& name) {
   std::vector<std::string> all = files.list_data(folder);
   // Reads the likely files first: those whose name begins like a part of the device's.
-  std::stable_partition(all.begin(), all.end(), [&](const std::string& known) {
-    const auto same = [](unsigned char a, unsigned char b) { return std::tolower(a) == b; };
-    return std::search(name.begin(), name.end(), known.begin(), std::find(known.begin(), known.end(), '-'), same) !=
-           name.end();
+  std::stable_partition(all.begin(), all.end(), [own = lower_case(name)](const std::string& known) {
+    return own.find(known.substr(0, known.find('-'))) != own.npos;
   });
   for (const std::string& known : all) {
     Device device = read_device(files, known);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/core/named.hpp"
+#include "sim/base/core/text.hpp"
 #include "sim/plans/collective/algorithm.hpp"
 #include "sim/plans/schedule/codec.hpp"
 #include "sim/plans/schedule/offer.hpp"
@@ -85,14 +86,13 @@ std::vector<std::string> words_in(std::string_view given) {
   std::replace(name.begin(), name.end(), '+', 'p');
   std::vector<std::string> words{""};
   std::string joined;
-  for (const char c : name) {
-    const auto letter = static_cast<unsigned char>(c);
-    if (std::isalnum(letter) == 0) {
+  for (const char c : lower_case(name)) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) {
       words.emplace_back();
       continue;
     }
-    words.back() += static_cast<char>(std::tolower(letter));
-    joined += static_cast<char>(std::tolower(letter));
+    words.back() += c;
+    joined += c;
   }
   words.push_back(joined);  // local-sgd is localsgd
   return words;

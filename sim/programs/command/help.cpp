@@ -7,7 +7,6 @@
 
 #include "sim/base/core/text.hpp"
 #include "sim/formats/configs/config_file.hpp"
-#include "sim/formats/configs/entries.hpp"
 #include "sim/inputs/cluster/topology_spec.hpp"
 #include "sim/output/report/phrases.hpp"
 #include "sim/plans/pipeline/schedules.hpp"

@@ -1,9 +1,8 @@
 #include "sim/replay/training/caveats.hpp"
 
-#include <cctype>
-
 #include <fmt/format.h>
 
+#include "sim/base/core/text.hpp"
 #include "sim/inputs/cluster/make_topology.hpp"
 #include "sim/plans/collective/network_change.hpp"
 #include "sim/plans/collective/two_level.hpp"
@@ -29,11 +28,6 @@ std::string caveat(const Scenario& scenario, const CollectiveChoice& choice) {
 std::string idle_servers(const Scenario& scenario, const CollectiveChoice& choice) {
   if (!scenario.cluster.network.server || choice.algorithm->servers || scenario.workers == 1) return "";
   return fmt::format("note: the cluster's server has no effect here: {} has no servers", choice.algorithm->name);
-}
-
-std::string lower_case(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
 }
 
 std::string joined(const std::string& one, const std::string& other) {

@@ -10,6 +10,7 @@
 
 #include "sim/base/core/csv.hpp"
 #include "sim/base/core/named.hpp"
+#include "sim/base/core/text.hpp"
 #include "sim/inputs/cluster/cluster.hpp"
 #include "sim/studies/calibration/log_text.hpp"
 
@@ -45,7 +46,7 @@ Title title_of(std::string_view text) {
     title.unit = name.substr(cut + 1);
     name.resize(cut);
   }
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  name = lower_case(name);
   if (title.unit.empty() && name == "bytes") title.unit = "B";
   if (title.unit.empty() && name == "seconds") title.unit = "s";
   return title;

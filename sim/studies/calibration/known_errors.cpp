@@ -1,10 +1,12 @@
 #include "sim/studies/calibration/known_errors.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <tuple>
 
 #include <fmt/format.h>
 
+#include "sim/base/core/text.hpp"
 #include "sim/inputs/estimate/estimate.hpp"
 #include "sim/plans/collective/network_change.hpp"
 #include "sim/replay/training/parallel_setup.hpp"
@@ -47,12 +49,7 @@ bool is_narrow_precision(const Profile& profile) { return profile.precision == "
 
 // True if `name` is one of these devices: "H100" is "NVIDIA H100 80GB", "GH200" is not "H200".
 bool is_device(std::string_view name, std::string_view device) {
-  const auto lower = [](std::string_view text) {
-    std::string result(text);
-    for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return result;
-  };
-  const std::string all = lower(name), one = lower(device);
+  const std::string all = lower_case(name), one = lower_case(device);
   const std::size_t at = all.find(one);
   return at != std::string::npos && (at == 0 || !std::isalpha(static_cast<unsigned char>(all[at - 1])));
 }

@@ -1,12 +1,10 @@
 // Reads OSU micro-benchmarks (osu_allreduce, …): `# OSU MPI Allreduce Latency Test v7.4`, `# Size  Avg Latency(us)  …`,
 // rows. The number of processes is not printed; logs of B-Caffe, for example, have it before the size, "8,4096".
 
-#include <algorithm>
-#include <cctype>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "sim/base/core/text.hpp"
 #include "sim/inputs/cluster/cluster.hpp"
 #include "sim/studies/calibration/log_text.hpp"
 
@@ -31,12 +29,6 @@ struct OsuColumns {
   double scale = 1e-6;
 };
 
-std::string lower(std::string_view text) {
-  std::string small(text);
-  std::transform(small.begin(), small.end(), small.begin(), [](unsigned char c) { return std::tolower(c); });
-  return small;
-}
-
 // Splits a header such as "Size       Avg Latency(us)   Min Latency(us)" at tabs and at two or more blanks.
 std::vector<std::string> titles(std::string_view header) {
   std::vector<std::string> found;
@@ -57,9 +49,9 @@ std::vector<std::string> titles(std::string_view header) {
 
 OsuColumns osu_columns(std::string_view header, const LogRequest& request, const SourceLocation& place) {
   const std::vector<std::string> names = titles(header);
-  const std::string wanted = request.time.empty() ? "avg" : lower(request.time.value);
+  const std::string wanted = request.time.empty() ? "avg" : lower_case(request.time.value);
   for (std::size_t i = 1; i < names.size(); ++i) {
-    const std::string name = lower(names[i]);
+    const std::string name = lower_case(names[i]);
     if (!name.starts_with(wanted + " lat")) continue;
     const std::size_t open = name.find('('), close = name.find(')');
     for (const TimeUnit& unit : units)
@@ -123,7 +115,7 @@ void read_osu(std::string_view text, const LogRequest& request, MeasurementLog& 
         log.points.push_back(point);
     }
   }
-  log.time = request.time.empty() ? "avg" : lower(request.time.value);
+  log.time = request.time.empty() ? "avg" : lower_case(request.time.value);
   tagged.choose(request, log);
 }
 

@@ -1,13 +1,13 @@
 #include "sim/studies/experiment/estimated_profile.hpp"
 
 #include <algorithm>
-#include <cctype>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "sim/base/core/file.hpp"
 #include "sim/base/core/named.hpp"
+#include "sim/base/core/text.hpp"
 #include "sim/inputs/workload/profile_file.hpp"
 
 namespace allreplay {
@@ -115,8 +115,7 @@ namespace {
 std::string model_of_hub(const std::string& name) {
   const std::size_t slash = name.find_last_of('/');
   if (slash == std::string::npos || name.starts_with('.') || name.starts_with('/')) return "";
-  std::string own = name.substr(slash + 1);
-  for (char& c : own) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  std::string own = lower_case(name.substr(slash + 1));
   // Versions of one architecture. LLaMA 3.1 and 3.3 differ from 3 in the scaling of positions.
   for (const auto& [theirs, ours] : {std::pair("meta-", ""),
                                      {"llama-2-", "llama2-"},

@@ -194,11 +194,9 @@ constexpr std::string_view codec_folder = "models/codecs";
 
 // Writes "Tesla P102-100" as in file names: "tesla-p102-100".
 std::string slug(std::string_view text) {
-  std::string result;
-  for (const char c : text)
-    result += std::isalnum(static_cast<unsigned char>(c))
-                  ? static_cast<char>(std::tolower(static_cast<unsigned char>(c)))
-                  : '-';
+  std::string result = lower_case(text);
+  for (char& c : result)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '-';
   return result;
 }
 

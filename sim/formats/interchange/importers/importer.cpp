@@ -1,7 +1,6 @@
 #include "sim/formats/interchange/importers/importer.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -51,9 +50,8 @@ void note_contradictions(Imported& imported, const ImportOptions& options) {
   if (options.batch_size && profile.batch_size && *options.batch_size != *profile.batch_size)
     note("batch size", *options.batch_size, "--batch", *profile.batch_size);
   // "v100" is short for "Tesla V100-DGXS-32GB".
-  const auto same_letter = [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); };
   if (!options.device.empty() && !profile.device.empty() &&
-      std::ranges::search(profile.device, options.device, same_letter).empty())
+      lower_case(profile.device).find(lower_case(options.device)) == std::string::npos)
     note("device", options.device, "--device", profile.device);
   // TF32 computes with tensors of fp32.
   const auto stored = [](const std::string& precision) { return precision == "tf32" ? "fp32" : precision; };

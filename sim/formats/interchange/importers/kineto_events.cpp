@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/core/error.hpp"
+#include "sim/base/core/text.hpp"
 #include "sim/formats/interchange/importers/event_stream.hpp"
 
 namespace allreplay {
@@ -317,9 +318,8 @@ const ElementRow& row_of(KinetoSpan::Element element) {
 
 KinetoKernel::Carries carried_by(std::string_view name) {
   std::string letters;
-  for (const char c : name)
-    if (std::isalpha(static_cast<unsigned char>(c)))
-      letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (const char c : lower_case(name))
+    if (std::isalpha(static_cast<unsigned char>(c))) letters += c;
   if (letters.find("allgather") != letters.npos) return KinetoKernel::Carries::Gather;
   if (letters.find("reducescatter") != letters.npos) return KinetoKernel::Carries::ReduceScatter;
   if (letters.find("allreduce") != letters.npos) return KinetoKernel::Carries::AllReduce;
