@@ -79,10 +79,10 @@ ViewTable group_table() {
 }  // namespace
 
 std::vector<std::optional<Summary>> differences_from_fastest(const Comparison& comparison) {
-  const auto& [outcomes, references, rule, by_offer, training, over_best] = comparison;
+  const std::vector<Outcome>& outcomes = comparison.outcomes;
   std::vector<std::optional<Summary>> differences(outcomes.size());
-  for (const OutcomeGroup& group : groups_of(outcomes, rule, by_offer))
-    for (const Ranking& race : races(outcomes, rule, group)) {
+  for (const OutcomeGroup& group : groups_of(outcomes, comparison.rule, comparison.by_offer))
+    for (const Ranking& race : races(outcomes, comparison.rule, group)) {
       if (samples_differ(race, outcomes)) continue;
       const std::size_t best = *std::ranges::min_element(
           race.order, {}, [&](std::size_t one) { return outcomes[one].result.metrics.iteration_s; });
@@ -146,7 +146,7 @@ JsonValue compare_document(const Comparison& comparison) {
   append(document["notes"], notes_on(outcomes, references));
   if (const auto chosen = cheapest_of(comparison)) {
     const auto named = [&](std::size_t place) {
-      return NamedCost{labels.label(place), cost_of(training, outcomes[place])};
+      return NamedCost{labels.label(place), cost_of(comparison.training, comparison.outcomes[place])};
     };
     document["cheapest"] = cheapest_json(named(chosen->least), named(chosen->rather));
   }

@@ -108,15 +108,15 @@ double add_step(Drawing& drawing, const Diagnosis& known, const Box& field, cons
   double top = field.y;
   drawing.add(Text{.at = {style::margin, top + 11}, .text = name, .colour = style::ink, .bold = true});
   top += 18;
-  for (const auto& [replica, stage] : rows_drawn(known)) {
+  for (const WorkerPlace& row : rows_drawn(known)) {
     drawing.add(Text{.at = {field.x - 6, top + 13},
-                     .text = row_name(known, {replica, stage}),
+                     .text = row_name(known, row),
                      .size = style::small_size,
                      .align = Align::End,
                      .colour = style::ink});
     for (std::uint32_t op = 0; op < graph.ops.size(); ++op) {
       const JobOp& one = graph.ops[op];
-      if (one.replica != replica || one.stage != stage) continue;
+      if (WorkerPlace(one.replica, one.stage) != row) continue;
       const OpTimes at = times(op);
       const double y = top + (is_compute(one.kind) ? 1 : 1 + bar);
       const auto add = [&](double from, double to, const Look& look, const char* kind, std::string_view how) {
@@ -124,7 +124,7 @@ double add_step(Drawing& drawing, const Diagnosis& known, const Box& field, cons
         drawing.add(Rectangle{
             {field.x + from * scale, y, (to - from) * scale, bar},
             look,
-            {kind, fmt::format("{} of {}{}: {}", op_name(known.job, one), worker_name(known, {replica, stage}), how,
+            {kind, fmt::format("{} of {}{}: {}", op_name(known.job, one), worker_name(known, row), how,
                                format_duration((to - from) * 1e-12))}});
       };
       add(at.start, at.waited, waiting_look(), "wait", " waits for others");

@@ -43,9 +43,10 @@ Rounds rounds_of_file(std::shared_ptr<const FileSchedule> schedule) {
                 .streams = schedule->streams};
   for (std::size_t number = 0; number < schedule->rounds.size(); ++number)
     rounds.rounds.push_back({schedule->rounds[number].repeat, [=](Rank from, std::int64_t, std::vector<Send>& out) {
-                               for (const FileSend& one :
-                                    std::ranges::equal_range(schedule->rounds[number].sends, from, {}, &FileSend::from))
-                                 out.push_back(one.send);
+                               const std::vector<FileSend>& sends = schedule->rounds[number].sends;
+                               for (auto one = std::ranges::lower_bound(sends, from, {}, &FileSend::from);
+                                    one != sends.end() && one->from == from; ++one)
+                                 out.push_back(one->send);
                              }});
   return rounds;
 }

@@ -5,6 +5,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "sim/inputs/cluster/topology_spec.hpp"
 #include "sim/replay/network/rounds_fabric.hpp"
@@ -25,9 +26,10 @@ class KnownNetworks {
   // The value for a key. It is made by the first thread that needs it, while others that need the same wait.
   template <class Key, class Value>
   struct Entry {
+    explicit Entry(Key its_key) : key(std::move(its_key)) {}
     Key key;
-    std::mutex mutex{};
-    std::shared_ptr<const Value> value{};
+    std::mutex mutex;
+    std::shared_ptr<const Value> value;
   };
   template <class Key, class Value>
   using Shelf = std::list<std::shared_ptr<Entry<Key, Value>>>;  // the latest first

@@ -101,7 +101,8 @@ RateAndFloor rate_and_floor(std::span<const MeasuredSetting> speeds) {
   const auto by_batch = [](const MeasuredSetting& a, const MeasuredSetting& b) {
     return a.known.batch < b.known.batch;
   };
-  const auto [small, large] = std::ranges::minmax_element(speeds, by_batch);
+  const auto ends = std::ranges::minmax_element(speeds, by_batch);
+  const auto small = ends.min, large = ends.max;
   // The largest batch, which waits for the host the least, sets the rate; the smallest one sets the floor.
   RateAndFloor found{factor_at(*large, Time(0))};
   if (off_with(*small, found.factor, Time(0)) < 0) {

@@ -52,8 +52,7 @@ JobsSweep::Placements read_placements(const Json& json) {
   for (const auto& [job, value] : json.members()) of[job] = {read_seats(value), value.place()};
   const auto seat = [of](JobsFile& file) {
     for (const auto& [name, seats] : of) {
-      const auto job =
-          std::find_if(file.jobs.begin(), file.jobs.end(), [&](const JobEntry& one) { return one.name == name; });
+      const auto job = std::ranges::find(file.jobs, name, &JobEntry::name);
       if (job == file.jobs.end()) fail_with_nearest(name, names_of(file.jobs), seats.second, "no job '{}'");
       job->seats = seats.first;
     }

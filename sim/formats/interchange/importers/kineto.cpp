@@ -1,7 +1,6 @@
 // Converts a PyTorch profiler (Kineto) trace to a profile, the mean of its complete steps (see kineto_layers.hpp).
 #include <algorithm>
 #include <map>
-#include <ranges>
 #include <utility>
 
 #include <fmt/format.h>
@@ -132,9 +131,10 @@ std::vector<std::vector<std::int64_t>> elements(const Attribution& known, const 
     for (std::size_t i = 0; i < iteration.layers.size(); ++i) {
       auto& of_layer = all.emplace_back();
       // Gradients are in backward order, tensors in forward order.
-      for (const Id dims : std::views::reverse(iteration.gradients[i]))
+      const std::vector<Id>& gradients = iteration.gradients[i];
+      for (auto dims = gradients.rbegin(); dims != gradients.rend(); ++dims)
         of_layer.push_back(
-            gradient_elements(known.trace.dims.text(dims), layer_name(known, known.root(iteration.layers[i])), file));
+            gradient_elements(known.trace.dims.text(*dims), layer_name(known, known.root(iteration.layers[i])), file));
     }
     return all;
   }
