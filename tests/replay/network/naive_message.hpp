@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
+#include <tuple>
 #include <vector>
 
 #include "sim/inputs/cluster/topology.hpp"
@@ -104,6 +106,7 @@ class NaiveNetwork {
       }
       for (std::size_t i = 0; i < moving.size(); ++i) next = std::min(next, now + moving[i]->left / rates[i]);
       if (next == std::numeric_limits<double>::infinity()) return ends_;
+      count_meetings(moving, rates, capacities, next - now);
       for (std::size_t i = 0; i < moving.size(); ++i) {
         Message& message = *moving[i];
         const double end = now + message.left / rates[i];
@@ -136,6 +139,9 @@ class NaiveNetwork {
     }
   }
 
+  /// For how long, in ps, bytes of two collectives were on a full link, by (link, one, other).
+  const std::map<std::tuple<LinkId, std::size_t, std::size_t>, double>& met() const { return met_; }
+
  private:
   enum Stage { Waiting, Delayed, Begun, Moving, Held, Reducing, Done };
   static constexpr std::size_t nothing = static_cast<std::size_t>(-1);
@@ -152,6 +158,21 @@ class NaiveNetwork {
     Stage stage = Waiting;
   };
 
+  void count_meetings(const std::vector<Message*>& moving, const std::vector<double>& rates,
+                      const std::vector<double>& capacities, double lasts) {
+    std::map<LinkId, double> used;
+    std::map<LinkId, std::set<std::size_t>> users;
+    for (std::size_t i = 0; i < moving.size(); ++i)
+      for (const LinkUse& use : moving[i]->uses) {
+        used[use.link] += rates[i];
+        users[use.link].insert(moving[i]->collective);
+      }
+    for (const auto& [link, collectives] : users)
+      for (const std::size_t one : collectives)
+        for (const std::size_t other : collectives)
+          if (one != other && used[link] > capacities[link] * (1 - 1e-9)) met_[{link, one, other}] += lasts;
+  }
+
   bool arrived(const std::vector<std::size_t>& messages) const {
     return std::all_of(messages.begin(), messages.end(), [&](std::size_t one) { return messages_[one].arrived; });
   }
@@ -167,6 +188,7 @@ class NaiveNetwork {
   double alpha_, gamma_;
   std::vector<Message> messages_;
   std::vector<double> ends_;
+  std::map<std::tuple<LinkId, std::size_t, std::size_t>, double> met_;
 };
 
 }  // namespace allreplay
