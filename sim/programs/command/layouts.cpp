@@ -100,8 +100,9 @@ LayoutSearch search_of(const Files& files, const RecommendArguments& arguments,
   return search;
 }
 
-// The efficiency at which the passes of the whole model on one GPU have the known speed.
-std::optional<Efficiency> efficiency_of(Library& library, const RecommendArguments& arguments,
+// The efficiency at which the passes of the whole model on one GPU have the known speed. Notes a speed whose unit may
+// be wrong.
+std::optional<Efficiency> efficiency_of(Console& console, Library& library, const RecommendArguments& arguments,
                                         const LayoutSearch& search) {
   if (arguments.mfu.empty() && arguments.tokens_per_second.empty()) return std::nullopt;
   EstimateRequest request{.work = build(search.model, search.tokens, argument("--seq"), {}),
@@ -128,6 +129,8 @@ std::optional<Efficiency> efficiency_of(Library& library, const RecommendArgumen
         known.front().place,
         fmt::format("{} is faster than the roofline of {} allows", known.front().text(), search.device.name),
         "a lower speed");
+  if (const std::string note = note_on_unit(known.front(), made.efficiency.products / factor, factor); !note.empty())
+    console.note_on_success(note);
   return found;
 }
 
@@ -167,7 +170,7 @@ void recommend_layouts(Context& context, const RecommendArguments& arguments,
   require_separate(context.files(), {picture_at("--plot", arguments.plot)}, scenario.files(context.files()));
   Library library(context.inputs);
   search.workers = library.resolve_network(search.base).workers;
-  search.efficiency = efficiency_of(library, arguments, search);
+  search.efficiency = efficiency_of(context.console, library, arguments, search);
   const auto samples = chosen(scenario, "--global-batch", 1'000'000'000);
   search.global_batch = samples.value_or(search.workers);
   std::optional<Progress> progress;
