@@ -6,6 +6,7 @@
 
 #include "sim/plans/collective/network_change.hpp"
 #include "sim/replay/training/parallel_setup.hpp"
+#include "sim/replay/training/sharding.hpp"
 #include "sim/studies/experiment/cluster_words.hpp"
 
 namespace allreplay {
@@ -95,6 +96,24 @@ void append_training(std::vector<WhatIfQuestion>& all, const Outcome& base) {
                  }});
 }
 
+// Shards within each node only (PyTorch's hybrid sharding), which keeps the traffic of shards inside nodes but needs
+// more memory; or, if there are groups, among all workers.
+void append_groups(std::vector<WhatIfQuestion>& all, const Scenario& scenario) {
+  const ShardingConfig& sharding = scenario.options.strategy.sharding;
+  if (scenario.given || scenario.options.parallel.pipeline() || sharding.has_expert_groups() || !takes_groups(scenario))
+    return;
+  const Network& network = scenario.cluster.network;
+  const std::int64_t now = sharding.shard_group, node = node_workers_of(network), tp = degrees_of(scenario).tp;
+  const std::string before = now > 0 ? fmt::format(" instead of {}", now) : "";
+  if (const std::int64_t group = node / tp; nodes_of(network, scenario.workers) > 1 && node % tp == 0 && group > 1 &&
+                                            group != now && scenario.workers % node == 0)
+    all.push_back(option(WhatIfKind::Group, fmt::format("shard groups of {} (one node){}", group, before),
+                         "shard_group", std::to_string(group)));
+  if (now > 0 && now != scenario.workers / tp)
+    all.push_back(option(WhatIfKind::Group, fmt::format("shards among all workers, not in groups of {}", now),
+                         "shard_group", "0"));
+}
+
 // Changes the number of pipeline ranks, with the same samples per iteration.
 void append_degree(std::vector<WhatIfQuestion>& all, const Outcome& base, std::int64_t ranks) {
   const std::int64_t now = base.scenario.options.parallel.pp, batches = base.result.plan.sharding.accumulate;
@@ -167,6 +186,7 @@ std::vector<WhatIfQuestion> what_if_questions(const Outcome& base) {
   std::vector<WhatIfQuestion> all;
   append_network(all, base.scenario);
   append_training(all, base);
+  append_groups(all, base.scenario);
   append_parallelism(all, base);
   append_strategies(all, base);
   return all;
