@@ -1,6 +1,7 @@
 #include "sim/studies/experiment/what_if_questions.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -54,10 +55,12 @@ void append_network(std::vector<WhatIfQuestion>& all, const Scenario& scenario) 
   if (2 * workers <= std::min(scenario.workers, largest_node))
     all.push_back(change(WhatIfKind::Node, fmt::format("nodes of {} instead of {}", 2 * workers, workers), "node",
                          std::to_string(2 * workers)));
-  if (network.node && 2 * network.node->rails <= workers)
-    all.push_back(change(WhatIfKind::Rails,
-                         fmt::format("{} ports per node instead of {}", 2 * network.node->rails, network.node->rails),
-                         "rails", std::to_string(2 * network.node->rails)));
+  const std::optional<std::int64_t> rails = network.node       ? std::optional(network.node->rails)
+                                            : network.topology ? network.topology->nics
+                                                               : std::nullopt;
+  if (rails && 2 * *rails <= workers)
+    all.push_back(change(WhatIfKind::Rails, fmt::format("{} ports per node instead of {}", 2 * *rails, *rails), "rails",
+                         std::to_string(2 * *rails)));
 }
 
 void append_training(std::vector<WhatIfQuestion>& all, const Outcome& base) {

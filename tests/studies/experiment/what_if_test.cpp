@@ -83,6 +83,26 @@ TEST_CASE("what lies inside nodes is asked about where there are nodes, and link
   }
 }
 
+TEST_CASE("more ports per node are asked about where a topology gives the number of NICs") {
+  const OwnFolder folder;
+  folder.write("p.csv", "layer,params,forward_us,backward_us\na,250000,1000,2000\nb,250000,1000,2000\n");
+  folder.write("c.json", R"({"name": "c", "workers": 16, "network": {"alpha": "4 us", "collective": "ring",
+    "topology": {"kind": "star", "gpus_per_host": 4, "nics": 1, "link": {"latency": "2 us", "bandwidth": "10 Gbit/s"},
+                 "inner": {"latency": "1 us", "bandwidth": "50 GB/s"}}}})");
+  Request request;
+  request.profile = folder("p.csv");
+  request.cluster = folder("c.json");
+  request.strategy = "ddp";
+  Library library;
+  const WhatIf what = what_if(library, request, {.budget = 1, .jobs = 1});
+  const auto ports = std::ranges::find_if(
+      what.rows, [](const WhatIfRow& one) { return one.change == "2 ports per node instead of 1"; });
+  REQUIRE(ports != what.rows.end());
+  // Each worker's 2 MB cross a port as 2·15/16·2 MB: 3 ms at 1.25 GB/s, half of it with two.
+  CHECK(what.base.outcome.result.metrics.iteration_s - ports->outcome.result.metrics.iteration_s ==
+        Approx(2 * 15. / 16 * 2e6 / 1.25e9 / 2).epsilon(1e-3));
+}
+
 TEST_CASE("sharded strategies on several nodes are asked about shard groups of one node, and about none") {
   const OwnFolder folder;
   folder.write("p.csv", "layer,params,forward_us,backward_us\na,250000,1000,2000\nb,250000,1000,2000\n");
