@@ -35,7 +35,7 @@ void add_options(const std::vector<Outcome>& outcomes, const ScenarioLabels& lab
 
 JsonValue group_json(const Comparison& comparison, const OutcomeGroup& group, const ScenarioLabels& labels,
                      const JsonValue& all_rows) {
-  const auto& [outcomes, references, rule, by_offer, training, over_best] = comparison;
+  const auto& [outcomes, references, rule, by_offer, training, over_best, misfit] = comparison;
   JsonValue json{{"rows", JsonValue::array()}};
   if (!group.title.empty()) json["group"] = group.title;
   for (const Ranking& race : races(outcomes, rule, group))
@@ -53,7 +53,7 @@ JsonValue group_json(const Comparison& comparison, const OutcomeGroup& group, co
 
 // The cheapest outcomes, of maintained frameworks if there is one; nothing if fidelities differ.
 std::optional<Cheapest> cheapest_of(const Comparison& comparison) {
-  const auto& [outcomes, references, rule, by_offer, training, over_best] = comparison;
+  const auto& [outcomes, references, rule, by_offer, training, over_best, misfit] = comparison;
   const std::vector<std::size_t> places = groups_of(outcomes, rule, by_offer).front().places;
   std::vector<const Outcome*> some;
   for (const std::size_t one : places) {
@@ -113,7 +113,7 @@ JsonValue compare_json(const Comparison& comparison) {
 }
 
 JsonValue compare_document(const Comparison& comparison) {
-  const auto& [outcomes, references, rule, by_offer, training, over_best] = comparison;
+  const auto& [outcomes, references, rule, by_offer, training, over_best, misfit] = comparison;
   const auto& [scenario, result, wall_s] = outcomes.front();
   const ScenarioLabels labels = labels_of(outcomes);
   const std::vector<OutcomeGroup> groups = groups_of(outcomes, rule, by_offer);
@@ -150,6 +150,11 @@ JsonValue compare_document(const Comparison& comparison) {
     };
     document["cheapest"] = cheapest_json(named(chosen->least), named(chosen->rather));
   }
+  if (misfit) {
+    document["smallest"] = {{"name", labels.label(misfit->place)},
+                            {"memory_bytes", outcomes[misfit->place].result.memory.peak}};
+    document["remedy"] = remedy_json(misfit->remedy);
+  }
   for (std::size_t i = 0; i < outcomes.size(); ++i)
     if (const std::string schedule = chosen_schedule(outcomes[i]); !schedule.empty())
       document["schedules"].push_back({{"name", labels.label(i)}, {"schedule", schedule}});
@@ -170,6 +175,9 @@ const View& compare_view() {
       ViewNotes{},
       ViewList{"schedules", "{name}: {schedule}."},
       &verdict_view(),
+      ViewText{
+          "The smallest, {smallest/name}, needs {smallest/memory_bytes}[; with {remedy/flags:words} a worker needs "
+          "{remedy/memory_bytes}, which fits]."},
       cheapest_text(),
   }};
   return view;

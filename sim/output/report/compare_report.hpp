@@ -1,15 +1,24 @@
 // The report of `compare`: several outcomes of one profile.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/output/report/view.hpp"
+#include "sim/studies/experiment/memory_remedy.hpp"
 #include "sim/studies/experiment/over_seeds.hpp"
 #include "sim/studies/experiment/scaling.hpp"
 #include "sim/studies/experiment/training_cost.hpp"
 
 namespace allreplay {
+
+/// The outcome that needs the least memory, where none fits.
+struct SmallestMisfit {
+  std::size_t place = 0;
+  std::optional<MemoryRemedy> remedy;
+};
 
 /// Outcomes of one profile, at least one, with the settings in which they differ.
 struct Comparison {
@@ -21,6 +30,7 @@ struct Comparison {
   /// With seeds, for each outcome what it takes more than the fastest of its race at the same seeds; none for that one,
   /// and where iterations differ in their number of samples.
   std::vector<std::optional<Summary>> over_best = {};
+  std::optional<SmallestMisfit> misfit = {};  ///< for the text: none if something fits
 };
 
 std::vector<std::optional<Summary>> differences_from_fastest(const Comparison& comparison);

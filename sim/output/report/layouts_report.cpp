@@ -27,6 +27,12 @@ std::string schedule_text(const ModelLayout& layout) {
 
 bool fits(const LayoutTrial& trial) { return fits(trial.outcome.scenario, trial.outcome.result); }
 
+double seconds_of(const LayoutTrial& trial) { return trial.outcome.result.metrics.iteration_s; }
+
+auto own_of(const LayoutAdvice& advice) {
+  return std::ranges::find_if(advice.ranking, [](const LayoutTrial& one) { return one.is_own; });
+}
+
 }  // namespace
 
 std::string layout_words(const ModelLayout& layout) {
@@ -42,6 +48,7 @@ std::string layout_words(const ModelLayout& layout) {
 }
 
 JsonValue layouts_json(const LayoutAdvice& advice, const WinningRule& rule, const Training& training) {
+  const bool any_own = own_of(advice) != advice.ranking.end();
   return array_of(advice.ranking, [&](const LayoutTrial& one) {
     Row row = row_of(one.outcome);
     row.push_back({"micro_batch", one.layout.samples});
@@ -54,6 +61,7 @@ JsonValue layouts_json(const LayoutAdvice& advice, const WinningRule& rule, cons
     json["doubted_iteration_s"] = one.outcome.result.doubted_s;
     json["estimate"] = one.estimate;
     json["run"] = one.run;
+    if (any_own) json["yours"] = one.is_own;
     return json;
   });
 }
@@ -73,12 +81,54 @@ void add_shares(JsonValue& row, const Outcome& outcome) {
   if (m.straggler_s != 0) share("straggler_share", m.straggler_s);
 }
 
+std::string name_at(std::size_t place) { return fmt::format("layout {}", place + 1); }
+
 // All layouts have the same samples in an iteration, and none a lower bound.
-Racer racer_of(const LayoutTrial& trial, std::size_t number) {
-  Racer racer = racer_of(trial.outcome, fmt::format("layout {}", number));
+Racer racer_of(const LayoutTrial& trial, std::size_t place) {
+  Racer racer = racer_of(trial.outcome, name_at(place));
   racer.lower_bound_s.reset();
   racer.equal_work_s = racer.iteration_s;
   return racer;
+}
+
+JsonValue race_of(const LayoutAdvice& advice, const LayoutSearch& search) {
+  std::vector<Racer> racers;
+  for (std::size_t i = 0; i < advice.ranking.size(); ++i) racers.push_back(racer_of(advice.ranking[i], i));
+  return verdict_of(racers, advice.tied, false, doubt_on(advice.ranking.front().outcome.scenario, search.rule));
+}
+
+// The names in the sentences on a verdict.
+std::set<std::string> names_in_race(const JsonValue& race) {
+  std::set<std::string> names;
+  for (const char* key : {"fastest", "fragile", "crowded", "next", "doubt", "successor"})
+    if (race.contains(key)) names.insert(race.at(key).at("name"));
+  constexpr std::size_t shown = 4;  // of a list, by the view
+  for (const char* key : {"ties", "set_back"})
+    for (std::size_t i = 0; race.contains(key) && i < std::min(shown, race.at(key).size()); ++i)
+      names.insert(race.at(key).at(i));
+  return names;
+}
+
+// The user's own layout, compared with the first; null without one.
+JsonValue own_json(const LayoutAdvice& advice) {
+  const auto own = own_of(advice);
+  if (own == advice.ranking.end()) return {};
+  const LayoutTrial& best = advice.ranking.front();
+  JsonValue json{{"rank", own - advice.ranking.begin() + 1},
+                 {"layout", layout_words(own->layout)},
+                 {"iteration_s", seconds_of(*own)}};
+  NamedValues options = without(options_to_show(own->outcome.scenario), options_to_show(best.outcome.scenario));
+  constexpr std::string_view in_layout[] = {"pp",     "tp",     "cp",         "ep",           "schedule",
+                                            "chunks", "stages", "accumulate", "global_batch", "ep_overlap"};
+  std::erase_if(options, [&](const auto& one) {
+    return std::find(std::begin(in_layout), std::end(in_layout), one.first) != std::end(in_layout);
+  });
+  if (!options.empty()) json["options"] = json_of(options);
+  if (!fits(*own))
+    json["too_large_bytes"] = own->outcome.result.memory.peak;
+  else if (seconds_of(*own) > seconds_of(best))
+    json["gain"] = seconds_of(*own) / seconds_of(best) - 1;
+  return json;
 }
 
 // The fastest layout of each framework, with the settings that run it.
@@ -97,8 +147,8 @@ JsonValue notes_of(const JsonValue& rows, const JsonValue& races, const LayoutAd
   auto notes = JsonValue::array();
   add_notes_on_marks(notes, rows, rule, races);
   auto uneven = JsonValue::array();
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    if (advice.ranking[i].layout.last_less > 0) uneven.push_back(i + 1);
+  for (const JsonValue& row : rows)
+    if (advice.ranking[row.at("rank").get<std::size_t>() - 1].layout.last_less > 0) uneven.push_back(row.at("rank"));
   if (!uneven.empty()) notes.push_back({{"note", "uneven stages"}, {"rows", uneven}});
   const Outcome& best = advice.ranking.front().outcome;
   append(notes, note_on_short_sums(best.scenario));
@@ -108,35 +158,43 @@ JsonValue notes_of(const JsonValue& rows, const JsonValue& races, const LayoutAd
 
 }  // namespace
 
+std::vector<std::size_t> layouts_to_show(const LayoutAdvice& advice, const LayoutSearch& search) {
+  const std::set<std::string> named = names_in_race(race_of(advice, search));
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < advice.ranking.size(); ++i)
+    if (i < layouts_shown || advice.ranking[i].is_own || named.contains(name_at(i))) places.push_back(i);
+  return places;
+}
+
 JsonValue layouts_document(const LayoutAdvice& advice, const LayoutSearch& search, const Training& training) {
-  const std::size_t count = std::min(layouts_shown, advice.ranking.size());
+  const std::vector<std::size_t> places = layouts_to_show(advice, search);
   const LayoutTrial& best = advice.ranking.front();
   std::set<std::string> strategies, recomputes;
-  std::vector<Racer> racers;
-  for (std::size_t i = 0; i < count; ++i) {
+  for (const std::size_t i : places) {
     strategies.insert(advice.ranking[i].layout.strategy);
     recomputes.insert(recompute_text(advice.ranking[i].layout));
   }
-  for (std::size_t i = 0; i < advice.ranking.size(); ++i) racers.push_back(racer_of(advice.ranking[i], i + 1));
+  const auto searched = std::ranges::count_if(advice.ranking, [](const auto& one) { return !one.estimate.empty(); });
   JsonValue document{{"model", search.model.name},
                      {"cluster", best.outcome.scenario.cluster.name},
                      {"workers", search.workers},
                      {"global_batch", search.global_batch},
                      {"tokens", search.tokens},
                      {"possible", advice.possible},
-                     {"simulated", advice.ranking.size()},
+                     {"simulated", searched},
                      {"too_slow", advice.too_slow},
                      {"left_over", advice.left_over},
                      {"skipped", advice.skipped},
                      {"rows", JsonValue::array()},
-                     {"races", JsonValue::array()},
+                     {"races", JsonValue::array({race_of(advice, search)})},
+                     {"yours", own_json(advice)},
                      {"frameworks", settings_by_framework(advice)},
-                     {"estimate", best.estimate},
+                     {"estimate", best.estimate.empty() ? JsonValue() : JsonValue(best.estimate)},
                      {"run", best.run}};
   if (strategies.size() == 1) document["strategy"] = *strategies.begin();
   if (recomputes.size() == 1) document["recompute"] = *recomputes.begin();
   const JsonValue all = layouts_json(advice, search.rule, training);
-  for (std::size_t i = 0; i < count; ++i) {
+  for (const std::size_t i : places) {
     const LayoutTrial& one = advice.ranking[i];
     JsonValue row = all[i];
     add_shares(row, one.outcome);
@@ -153,7 +211,6 @@ JsonValue layouts_document(const LayoutAdvice& advice, const LayoutSearch& searc
     add_marks(row, one.outcome, search.rule, i > 0 && i < advice.tied);
     document["rows"].push_back(std::move(row));
   }
-  document["races"].push_back(verdict_of(racers, advice.tied, false, doubt_on(best.outcome.scenario, search.rule)));
   document["notes"] = notes_of(document["rows"], document["races"], advice, search.rule);
   return document;
 }
@@ -190,6 +247,8 @@ const View& layouts_view() {
           "and sends, collectives inside layers; batch: micro-batches x samples."},
       ViewNotes{},
       &verdict_view(),
+      ViewText{"Yours is layout {yours/rank} ({yours/layout}[, {yours/options}]): {yours/iteration_s}[; layout 1 is "
+               "{yours/gain:percent} faster][. It needs {yours/too_large_bytes}, which does not fit into memory]."},
       ViewText{"The training in the first row: " + training_text("rows/0/") + "."},
       ViewList{"frameworks", "{framework}, {iteration_s}: {settings}"},
       ViewText{"To repeat the first row:"},

@@ -1,7 +1,9 @@
 // The report of `recommend --model`.
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "sim/output/report/view.hpp"
 #include "sim/studies/experiment/layouts.hpp"
@@ -15,10 +17,13 @@ constexpr std::size_t layouts_shown = 12;
 std::string layout_words(const ModelLayout& layout);
 
 /// All that were simulated, best first. The columns of `run --json`, and: recompute, micro_batch (samples), framework,
-/// settings, estimate (the words that write its profile), run (those that replay it).
+/// settings, estimate (the words that write its profile), run (those that replay it), yours (if one is the user's own).
 JsonValue layouts_json(const LayoutAdvice& advice, const WinningRule& rule, const Training& training = {});
 
-/// The fastest of these rows with shares of the iteration and marks; the numbers of layouts tried and skipped; the
+/// The places in the ranking of the fastest, of those that the verdict names, and of the user's own.
+std::vector<std::size_t> layouts_to_show(const LayoutAdvice& advice, const LayoutSearch& search);
+
+/// These rows with shares of the iteration and marks; the numbers of layouts tried and skipped; the
 /// verdict; the settings of each framework's fastest; notes.
 JsonValue layouts_document(const LayoutAdvice& advice, const LayoutSearch& search, const Training& training = {});
 

@@ -136,6 +136,11 @@ ViewText cheapest_text() {
       "{cheapest/rather/more_share} more: {cheapest/rather/name}, in {cheapest/rather/training_s:long}]."};
 }
 
+JsonValue remedy_json(const std::optional<MemoryRemedy>& remedy) {
+  if (!remedy) return {};
+  return {{"flags", remedy->flags}, {"memory_bytes", remedy->bytes}};
+}
+
 JsonValue cheapest_json(const NamedCost& least, const NamedCost& rather) {
   const auto json_of = [](const NamedCost& one) -> JsonValue {
     return {{"name", one.name}, {"cost_usd", one.cost.usd}, {"training_s", one.cost.seconds}};

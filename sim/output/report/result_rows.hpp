@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/output/report/view.hpp"
+#include "sim/studies/experiment/memory_remedy.hpp"
 #include "sim/studies/experiment/scaling.hpp"
 #include "sim/studies/experiment/training_cost.hpp"
 #include "sim/studies/results/ranking.hpp"
@@ -57,6 +58,9 @@ JsonValue cost_json(const TrainingCost& cost);
 
 /// The sentence on `cheapest` (cheapest_json()).
 ViewText cheapest_text();
+
+/// The flags of a remedy, and memory_bytes; null without one.
+JsonValue remedy_json(const std::optional<MemoryRemedy>& remedy);
 
 struct NamedCost {
   std::string name;

@@ -71,6 +71,7 @@ const View& run_view() {
           {"memory of a worker",
            "{memory_bytes}[ of {memory_limit_bytes}, {free_memory_share} free][, does not fit into {too_small_bytes}]"},
           {"", "{memory:sizes}"},
+          {"  fits with", "{remedy/flags:words}: {remedy/memory_bytes}"},
           {"lower bound", "{lower_bound_s} (this is {above_bound_share} above)"},
           {"lower bound", "none with {codec}: it is for uncompressed gradients"},
       }},

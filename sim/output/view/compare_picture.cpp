@@ -113,7 +113,7 @@ std::optional<RowMark> bound_of(const std::vector<Outcome>& outcomes, const Fitt
 }  // namespace
 
 RowChart compare_chart(const Comparison& comparison) {
-  const auto& [outcomes, references, rule, by_offer, training, over_best] = comparison;
+  const auto& [outcomes, references, rule, by_offer, training, over_best, misfit] = comparison;
   const ScenarioLabels labels = labels_of(outcomes);
   const std::vector<OutcomeGroup> groups = groups_of(outcomes, rule, by_offer);
   double longest = 0;

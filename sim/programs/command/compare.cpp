@@ -17,9 +17,11 @@
 #include "sim/programs/command/config_words.hpp"
 #include "sim/programs/command/help.hpp"
 #include "sim/replay/network/rounds_fabric.hpp"
+#include "sim/replay/training/memory.hpp"
 #include "sim/replay/training/possible.hpp"
 #include "sim/replay/training/sharding.hpp"
 #include "sim/studies/experiment/doubt.hpp"
+#include "sim/studies/experiment/memory_remedy.hpp"
 #include "sim/studies/experiment/progress.hpp"
 #include "sim/studies/experiment/side_by_side.hpp"
 #include "sim/studies/experiment/sweep.hpp"
@@ -56,6 +58,7 @@ std::vector<Row> rows_of(const Comparison& comparison) {
 // The scenarios to compare, and those left out.
 struct Candidates {
   std::vector<Scenario> scenarios;
+  std::vector<Request> requests;      // for each scenario
   std::vector<std::string> ways;      // for each scenario its strategy, or its plan's file
   std::vector<std::string> left_out;  // strategies incompatible with the other options, if all are compared
   std::vector<std::pair<std::int64_t, InputError>> impossible;  // numbers of workers, with the reason
@@ -174,6 +177,7 @@ Candidates candidates_of(const Inputs& inputs, const CompareArguments& arguments
     }
     candidates.scenarios.push_back(std::move(scenario));
     candidates.ways.push_back(request.plan.empty() ? request.strategy : request.plan);
+    candidates.requests.push_back(std::move(request));
   }
   if (candidates.scenarios.empty() && !candidates.impossible.empty())
     throw InputError(candidates.impossible.front().second);
@@ -212,8 +216,13 @@ void warn_of(Console& console, const TextsOnce& reasons, const Candidates& candi
     console.warn_on_success(left_out(listed(labels_of(labels, places), 4), why, places.size() > 1));
 }
 
+struct Simulated {
+  std::vector<Outcome> outcomes;
+  std::vector<std::size_t> numbers;  // of their candidates
+};
+
 // Checks all candidates, then simulates them. A failure becomes a warning; throws InputError if all fail.
-std::vector<Outcome> outcomes_of(Console& console, const Candidates& candidates, const CompareArguments& arguments) {
+Simulated simulate_all(Console& console, const Candidates& candidates, const CompareArguments& arguments) {
   TextsOnce reasons;
   std::optional<InputError> first;
   const auto leave_out = [&](std::size_t candidate, const InputError& why) {
@@ -234,15 +243,28 @@ std::vector<Outcome> outcomes_of(Console& console, const Candidates& candidates,
   std::vector<Attempt> attempts = run_side_by_side(chosen, {.jobs = parse_jobs(arguments.jobs),
                                                             .keep_timelines = !arguments.timeline.empty(),
                                                             .advance = console.watch("compare")(steps)});
-  std::vector<Outcome> outcomes;
+  Simulated simulated;
   for (std::size_t i = 0; i < attempts.size(); ++i)
-    if (attempts[i].outcome)
-      outcomes.push_back(std::move(*attempts[i].outcome));
-    else
+    if (attempts[i].outcome) {
+      simulated.outcomes.push_back(std::move(*attempts[i].outcome));
+      simulated.numbers.push_back(numbers[i]);
+    } else {
       leave_out(numbers[i], *attempts[i].wrong);
-  if (outcomes.empty()) throw InputError(*first);
+    }
+  if (simulated.outcomes.empty()) throw InputError(*first);
   warn_of(console, reasons, candidates);
-  return outcomes;
+  return simulated;
+}
+
+// The smallest outcome and what would make it fit, if none does.
+std::optional<SmallestMisfit> smallest_misfit(const Inputs& inputs, const std::vector<Outcome>& outcomes,
+                                              const Candidates& candidates, const std::vector<std::size_t>& numbers) {
+  if (std::ranges::any_of(outcomes, [](const Outcome& one) { return fits(one.scenario, one.result); }))
+    return std::nullopt;
+  const auto least = std::ranges::min_element(outcomes, {}, [](const Outcome& one) { return one.result.memory.peak; });
+  const auto place = static_cast<std::size_t>(least - outcomes.begin());
+  Library library(inputs);
+  return SmallestMisfit{place, memory_remedy(library, candidates.requests[numbers[place]])};
 }
 
 // The files that the comparison reads.
@@ -271,14 +293,15 @@ void execute(Context& context, const CompareArguments& arguments) {
                    compared_files(context.files(), arguments));
   Comparison comparison{.rule = arguments.winning.rule(), .by_offer = arguments.all()};
   comparison.training = arguments.training.training();
-  auto& [outcomes, references, rule, by_offer, training, over_best] = comparison;
+  auto& [outcomes, references, rule, by_offer, training, over_best, misfit] = comparison;
   const Candidates candidates = candidates_of(context.inputs, arguments);
   require_countable(training, candidates.scenarios);
   note_left_out(context.console, candidates.left_out);
   candidates.options.tell(context.console);
   for (const auto& [workers, why] : candidates.impossible)
     context.console.warn_on_success(left_out(fmt::format("{} workers", workers), why.what(), true));
-  outcomes = outcomes_of(context.console, candidates, arguments);
+  auto [simulated, numbers] = simulate_all(context.console, candidates, arguments);
+  outcomes = std::move(simulated);
   for (const OutcomeGroup& group : groups_of(outcomes, rule, by_offer))
     for (const Ranking& race : races(outcomes, rule, group)) {
       std::vector<Outcome*> racers;
@@ -293,12 +316,10 @@ void execute(Context& context, const CompareArguments& arguments) {
   for (const Outcome& outcome : outcomes) context.console.warn(outcome.result.warning);
   print_notes(context.console, outcomes);
   warn_of_idle_options(context.console, arguments.scenario, outcomes);
-  if (arguments.json)
-    context.console.print_json(compare_json(comparison));
-  else if (arguments.csv)
-    print_csv(context.console, rows_of(comparison));
-  else
-    context.console.show(compare_view(), compare_document(comparison));
+  if (arguments.json) return context.console.print_json(compare_json(comparison));
+  if (arguments.csv) return print_csv(context.console, rows_of(comparison));
+  misfit = smallest_misfit(context.inputs, outcomes, candidates, numbers);
+  context.console.show(compare_view(), compare_document(comparison));
 }
 
 }  // namespace

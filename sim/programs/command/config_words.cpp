@@ -63,18 +63,24 @@ class GivenFlags {
     return !option || !option->is_flag();
   }
 
-  void read(const std::vector<std::string>& words) {
+  // Calls `visit(flag, value, first, end)` for each flag, which words from `first` to before `end` give.
+  template <class Visit>
+  void visit(const std::vector<std::string>& words, const Visit& visit) const {
     for (std::size_t i = 1; i < words.size(); ++i) {
       const std::string& word = words[i];
       if (word.size() < 2 || word[0] != '-') continue;
       const bool is_long = word[1] == '-';
-      const std::size_t equals = is_long ? word.find('=') : word.size() > 2 ? 2 : std::string::npos;
+      const std::size_t equals = is_long ? word.find('=') : word.size() > 2 ? 2 : std::string::npos, first = i;
       const std::string flag = canonical(word.substr(0, equals));
       if (flag.empty()) continue;
       std::string value = equals == std::string::npos ? "" : word.substr(equals + (is_long ? 1 : 0));
       if (equals == std::string::npos && takes_value(flag) && i + 1 < words.size()) value = words[++i];
-      add(flag, value);
+      visit(flag, value, first, i + 1);
     }
+  }
+
+  void read(const std::vector<std::string>& words) {
+    visit(words, [&](const std::string& flag, const std::string& value, auto...) { add(flag, value); });
   }
 
   std::map<std::string, std::string, std::less<>> values;
@@ -161,6 +167,7 @@ class Merge {
     for (const Part& part : parts_)
       for (const ConfigSetting& one : part.config.settings)
         if (one.flag == "--strategy") strategy_ = one.value;
+    if (command_ == "recommend") set_own_run(files);
     for (Part& part : parts_)
       for (const ConfigSetting& setting : part.config.settings) take(part, setting);
     if (const auto model = facts_.given.find("--model"); model != facts_.given.end())
@@ -262,6 +269,38 @@ class Merge {
     const std::int64_t samples = layout.number("--batch", 0) * layout.number("--micro-batches", 1);
     if (!replicas || samples == 0) return;
     take(parts_.front(), {"--global-batch", std::to_string(*replicas * samples), place});
+  }
+
+  // Sets the run of what the files describe, with the flags that are given, without those that restrict the search.
+  // Goes before a file in memory hides a script of arguments.
+  void set_own_run(const std::vector<std::string>& files) {
+    if (strategy_.empty() || given_.values.contains("--profile")) return;
+    CommandLine app;
+    add_run(app);
+    const Command& run = app.commands.front();
+    const GivenFlags flags(run);
+    const auto states = [&](const std::string& flag) {
+      return std::any_of(parts_.begin(), parts_.end(), [&](const Part& part) {
+        return std::any_of(part.config.settings.begin(), part.config.settings.end(),
+                           [&](const ConfigSetting& one) { return one.flag == flag; });
+      });
+    };
+    std::vector<std::string> own{"run"};
+    given_.visit(result_.words, [&](const std::string& flag, const std::string&, std::size_t first, std::size_t end) {
+      const bool is_missing = (flag == "--batch" || flag == "--recompute") && !states(flag);
+      const bool is_output = flag == "--json" || flag == "--plot";
+      if (flags.canonical(flag).empty() || is_output || (is_among(flag, layout_flags) && !is_missing)) return;
+      own.insert(own.end(), result_.words.begin() + static_cast<std::ptrdiff_t>(first),
+                 result_.words.begin() + static_cast<std::ptrdiff_t>(end));
+    });
+    std::vector<std::string> shown = own;
+    for (const std::string& file : files) shown.insert(shown.end(), {"--config", file});
+    result_.own = OwnRun{shown, shown};
+    Context quiet{context_.inputs, Console(true)};
+    try {
+      result_.own->words = Merge(run, std::move(own), quiet).result(files).words;
+    } catch (const InputError&) {  // `run` says it again
+    }
   }
 
   static std::string text_of(const ConfigSetting& setting) {

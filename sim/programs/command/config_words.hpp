@@ -2,12 +2,14 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "sim/base/core/error.hpp"
 #include "sim/programs/command/command_line.hpp"
+#include "sim/programs/command/console.hpp"
 
 namespace allreplay {
 
@@ -19,6 +21,7 @@ struct ConfiguredWords {
   std::vector<std::string> words;
   std::map<std::string, SourceLocation, std::less<>> places = {};
   PlacesOfModels models = {};
+  std::optional<OwnRun> own = {};  ///< see Context
 
   /// If the error is about a flag or a model that follows from a configuration, places it in that file.
   InputError located(const InputError& error) const;

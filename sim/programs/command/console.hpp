@@ -1,6 +1,7 @@
 // The output of commands: to the program's streams or, for Python, kept in memory.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -53,8 +54,8 @@ class Console {
   /// Prints "note: …" in the same way; nothing if `text` is empty.
   void note(const std::string& text) { warn(text.empty() ? text : "note: " + text); }
 
-  /// Like warn() and note(), but before the next output, or at the end, and not if the command fails before: an error is
-  /// one line.
+  /// Like warn() and note(), but before the next output, or at the end, and not if the command fails before: an error
+  /// is one line.
   void warn_on_success(const std::string& lines) { held_.push_back(lines); }
   void note_on_success(const std::string& text) { held_.push_back("note: " + text); }
   void tell_held_notes();
@@ -77,10 +78,16 @@ class Console {
   std::vector<std::string> held_;
 };
 
+/// The run that --config describes: its command line, "run" first, and the same with --config.
+struct OwnRun {
+  std::vector<std::string> words, shown;
+};
+
 /// The surroundings of a command's call: where its files and names are looked up, and where its output goes.
 struct Context {
   Inputs inputs{};
   Console console{};
+  std::optional<OwnRun> own{};  ///< for `recommend`, which takes only a part of what --config describes
 
   const Files& files() const { return inputs.files; }
 

@@ -8,7 +8,6 @@
 #include "sim/inputs/workload/profile_writer.hpp"
 #include "sim/output/report/profile_report.hpp"
 #include "sim/programs/command/estimate_arguments.hpp"
-#include "sim/studies/calibration/judgement.hpp"
 #include "sim/studies/calibration/known_speed.hpp"
 
 namespace allreplay {
@@ -77,18 +76,8 @@ void print_plain(Context& context, const EstimateArguments& arguments) {
                                          fmt::join(backward, ", ")));
 }
 
-// Returns a note on a speed so far below the roofline that its unit may be wrong; "" if it is not.
-// `factor`: how many times longer than usual the computation takes.
-std::string unit_note(const KnownSpeed& known, double share, double factor) {
-  constexpr double least = 0.01;
-  if (share >= least) return "";
-  const auto slip = unit_slip(factor, known.place.path == "--mfu" ? 100 : 1000);
-  return fmt::format("{} is {:.2g} % of the roofline: check it{}", known.text(), 100 * share,
-                     slip ? fmt::format("; was {} meant?", known.text(known.value / *slip)) : "");
-}
-
 // Notes the known speeds as the profile's source, and warns if one exceeds the roofline or is far below it, or if the
-// model does not fit. `factor`: see unit_note().
+// model does not fit. `factor`: see note_on_unit().
 void note_known(const EstimateArguments& arguments, const EstimateRequest& request,
                 const std::vector<KnownSpeed>& speeds, double factor, const Outcome& outcome, Estimate& made) {
   const KnownSpeed& known = speeds.front();
@@ -106,7 +95,7 @@ void note_known(const EstimateArguments& arguments, const EstimateRequest& reque
     made.notes.push_back(
         fmt::format("{} is faster than the roofline allows ({:.0f} %): check it, no measurement is known to reach that",
                     known.place.path, 100 * made.efficiency.products));
-  if (std::string note = unit_note(known, made.efficiency.products, factor); !note.empty())
+  if (std::string note = note_on_unit(known, made.efficiency.products, factor); !note.empty())
     made.notes.push_back(std::move(note));
   const auto needs = static_cast<Bytes>(outcome.result.memory.peak);
   if (needs <= request.device.memory) return;

@@ -14,7 +14,9 @@
 #include "sim/output/view/pictures.hpp"
 #include "sim/plans/pipeline/pipeline_plan.hpp"
 #include "sim/programs/command/estimate_arguments.hpp"
+#include "sim/programs/command/program.hpp"
 #include "sim/replay/training/memory.hpp"
+#include "sim/replay/training/parallel_setup.hpp"
 #include "sim/studies/experiment/estimated_profile.hpp"
 #include "sim/studies/experiment/layouts.hpp"
 #include "sim/studies/experiment/progress.hpp"
@@ -100,8 +102,9 @@ LayoutSearch search_of(const Files& files, const RecommendArguments& arguments,
   return search;
 }
 
-// The efficiency at which the passes of the whole model on one GPU have the known speed.
-std::optional<Efficiency> efficiency_of(Library& library, const RecommendArguments& arguments,
+// The efficiency at which the passes of the whole model on one GPU have the known speed. Notes a speed whose unit may
+// be wrong.
+std::optional<Efficiency> efficiency_of(Console& console, Library& library, const RecommendArguments& arguments,
                                         const LayoutSearch& search) {
   if (arguments.mfu.empty() && arguments.tokens_per_second.empty()) return std::nullopt;
   EstimateRequest request{.work = build(search.model, search.tokens, argument("--seq"), {}),
@@ -128,7 +131,39 @@ std::optional<Efficiency> efficiency_of(Library& library, const RecommendArgumen
         known.front().place,
         fmt::format("{} is faster than the roofline of {} allows", known.front().text(), search.device.name),
         "a lower speed");
+  if (const std::string note = note_on_unit(known.front(), made.efficiency.products / factor, factor); !note.empty())
+    console.note_on_success(note);
   return found;
+}
+
+// Replays the user's own layout, which --config describes, as `run` does. Returns none without one; or if it cannot be
+// compared with others, which a warning says.
+std::optional<LayoutTrial> own_layout(Context& context, const LayoutSearch& search) {
+  if (!context.own) return std::nullopt;
+  const auto& [words, shown] = *context.own;
+  const auto leave_out = [&](const std::string& why) {
+    context.console.warn_on_success(left_out("your own layout", why));
+    return std::nullopt;
+  };
+  if (search.efficiency) return leave_out("`run` does not take a measured speed");
+  Context quiet{context.inputs, Console(true)};
+  try {
+    run_words(words, quiet);
+  } catch (const InputError& error) {
+    return leave_out(error.what());
+  }
+  LayoutTrial own{.outcome = std::move(quiet.console.outcomes.front()), .run = {shown.begin() + 1, shown.end()}};
+  own.outcome.result.episodes.clear();
+  own.outcome.result.unrolled = {};
+  own.layout = layout_of(own.outcome);
+  const Scenario& scenario = own.outcome.scenario;
+  const std::int64_t samples = degrees_of(scenario).dp * own.layout.micro_batches * own.layout.samples;
+  if (scenario.workers != search.workers)
+    return leave_out(fmt::format("it is for {} workers, not {}", scenario.workers, search.workers));
+  if (samples != search.global_batch)
+    return leave_out(fmt::format("its iterations have {} samples, not {} (--global-batch {})", samples,
+                                 search.global_batch, samples));
+  return own;
 }
 
 // Throws NothingFits, with the smallest simulated layout and a change that would make one fit.
@@ -167,7 +202,7 @@ void recommend_layouts(Context& context, const RecommendArguments& arguments,
   require_separate(context.files(), {picture_at("--plot", arguments.plot)}, scenario.files(context.files()));
   Library library(context.inputs);
   search.workers = library.resolve_network(search.base).workers;
-  search.efficiency = efficiency_of(library, arguments, search);
+  search.efficiency = efficiency_of(context.console, library, arguments, search);
   const auto samples = chosen(scenario, "--global-batch", 1'000'000'000);
   search.global_batch = samples.value_or(search.workers);
   std::optional<Progress> progress;
@@ -177,7 +212,8 @@ void recommend_layouts(Context& context, const RecommendArguments& arguments,
   search.advance = [&] {
     if (progress) progress->advance();
   };
-  const LayoutAdvice advice = search_layouts(library, search);
+  search.own = own_layout(context, search);
+  LayoutAdvice advice = search_layouts(library, search);
   progress.reset();
   const LayoutTrial& first = advice.ranking.front();
   if (!fits(first.outcome.scenario, first.outcome.result)) refuse_unfit(library, search, advice);
@@ -187,10 +223,9 @@ void recommend_layouts(Context& context, const RecommendArguments& arguments,
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, memory_picture(advice, search));
   if (arguments.json)
     for (const std::string& one : advice.skipped) context.console.note("skipped " + one);
-  if (arguments.json)
-    context.console.print_json(layouts_json(advice, search.rule, training));
-  else
-    context.console.show(layouts_view(), layouts_document(advice, search, training));
+  if (arguments.json) return context.console.print_json(layouts_json(advice, search.rule, training));
+  replay_in_parts(advice, layouts_to_show(advice, search), search.jobs);
+  context.console.show(layouts_view(), layouts_document(advice, search, training));
 }
 
 }  // namespace allreplay

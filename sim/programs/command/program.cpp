@@ -155,6 +155,7 @@ void run_words(const std::vector<std::string>& given, Context& context) {
   CommandLine app = command_line();
   add_commands(app, given.empty() ? "" : given.front());
   ConfiguredWords configured = with_config(app, given, context);
+  context.own = configured.own;
   try {
     const std::vector<std::string> words = with_flags_as_options(app, configured.words);
     require_known_words(app, words);

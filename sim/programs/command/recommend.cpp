@@ -16,6 +16,7 @@
 #include "sim/replay/training/memory.hpp"
 #include "sim/replay/training/parallel_setup.hpp"
 #include "sim/replay/training/sharding.hpp"
+#include "sim/studies/experiment/memory_remedy.hpp"
 #include "sim/studies/experiment/tuning.hpp"
 
 namespace allreplay {
@@ -105,17 +106,36 @@ RecommendTask task_of(const Inputs& inputs, const RecommendArguments& arguments)
   return task;
 }
 
-// Throws InputError if no strategy fits into the memory at any number of workers.
-void require_fitting(const std::vector<std::vector<Advice>>& sizes) {
+// The request that `run` repeats a result with: that of its scenario, and the tuned options.
+Request request_of(const RecommendTask& task, std::size_t size, const Scenario& tuned) {
+  const auto& scenarios = task.sizes[size];
+  const auto given = std::find_if(scenarios.begin(), scenarios.end(), [&](const Scenario& one) {
+    return one.strategy == tuned.strategy && one.options.strategy.sharding.zero == tuned.options.strategy.sharding.zero;
+  });
+  Request request = task.requests[size][static_cast<std::size_t>(given - scenarios.begin())];
+  for (const auto& [name, value] : changed_options(*given, tuned)) set_option(request, name, value);
+  return request;
+}
+
+// Throws InputError, with a remedy, if no strategy fits into the memory at any number of workers.
+void require_fitting(const Inputs& inputs, const std::vector<std::vector<Advice>>& sizes, const RecommendTask& task) {
   const Advice* smallest = &sizes.front().front();
-  for (const std::vector<Advice>& ranking : sizes)
-    for (const Advice& advice : ranking) {
+  std::size_t at = 0;
+  for (std::size_t size = 0; size < sizes.size(); ++size)
+    for (const Advice& advice : sizes[size]) {
       if (fits(advice.tuned.scenario, advice.tuned.result)) return;
-      if (advice.tuned.result.memory.peak < smallest->tuned.result.memory.peak) smallest = &advice;
+      if (advice.tuned.result.memory.peak < smallest->tuned.result.memory.peak) smallest = &advice, at = size;
     }
   const Scenario& scenario = smallest->tuned.scenario;
+  Library library(inputs);
+  auto remedy = memory_remedy(library, request_of(task, at, scenario));
+  if (remedy)
+    std::replace(remedy->flags.begin(), remedy->flags.end(), std::string("--strategy"), std::string("--strategies"));
   nothing_fits(scenario, smallest->tuned.result.memory.peak,
-               fmt::format("{} on {} workers", scenario.strategy->name, scenario.workers));
+               fmt::format("{} on {} workers", scenario.strategy->name, scenario.workers),
+               remedy ? fmt::format("; or {}, with which {} are enough", fmt::join(remedy->flags, " "),
+                                    format_size(static_cast<Bytes>(remedy->bytes)))
+                      : "");
 }
 
 double efficiency_line(const RecommendArguments& arguments) {
@@ -126,20 +146,10 @@ double efficiency_line(const RecommendArguments& arguments) {
   return line;
 }
 
-// Sets the flags with which `run` repeats each result: those of its request, and the tuned options.
+// Sets the flags with which `run` repeats each result.
 void add_words(std::vector<std::vector<Advice>>& rankings, const RecommendTask& task) {
   for (std::size_t size = 0; size < rankings.size(); ++size)
-    for (Advice& advice : rankings[size]) {
-      const Scenario& tuned = advice.tuned.scenario;
-      const auto& scenarios = task.sizes[size];
-      const auto given = std::find_if(scenarios.begin(), scenarios.end(), [&](const Scenario& one) {
-        return one.strategy == tuned.strategy &&
-               one.options.strategy.sharding.zero == tuned.options.strategy.sharding.zero;
-      });
-      Request request = task.requests[size][static_cast<std::size_t>(given - scenarios.begin())];
-      for (const auto& [name, value] : changed_options(*given, tuned)) set_option(request, name, value);
-      advice.run = run_flags(request);
-    }
+    for (Advice& advice : rankings[size]) advice.run = run_flags(request_of(task, size, advice.tuned.scenario));
 }
 
 void recommend_and_print(Context& context, const RecommendArguments& arguments, Farm* farm) {
@@ -161,7 +171,7 @@ void recommend_and_print(Context& context, const RecommendArguments& arguments, 
   add_words(sizes, task);
   for (const RuledOut& one : ruled_out) context.console.warn(left_out(one.strategy, one.why));
   context.console.warn(sizes.front().front().tuned.result.warning);
-  require_fitting(sizes);
+  require_fitting(context.inputs, sizes, task);
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, memory_picture(sizes.front()));
   if (arguments.json)
     context.console.print_json(recommend_json(sizes, task.request.rule, training));

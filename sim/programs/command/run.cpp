@@ -7,12 +7,15 @@
 #include "sim/base/core/file.hpp"
 #include "sim/output/picture/picture_file.hpp"
 #include "sim/output/report/report.hpp"
+#include "sim/output/report/result_rows.hpp"
 #include "sim/output/report/run_report.hpp"
 #include "sim/output/report/topology_report.hpp"
 #include "sim/output/view/pictures.hpp"
 #include "sim/output/view/traces.hpp"
 #include "sim/programs/command/command.hpp"
 #include "sim/programs/command/config_words.hpp"
+#include "sim/replay/training/memory.hpp"
+#include "sim/studies/experiment/memory_remedy.hpp"
 
 namespace allreplay {
 
@@ -44,7 +47,8 @@ void execute(Context& context, const RunArguments& arguments) {
                      arguments.scenario.files(context.files(), {arguments.plan}));
   const Training training = arguments.training.training();
   Library library(context.inputs);
-  Scenario scenario = library.resolve(arguments.scenario.request(arguments.strategy, arguments.plan));
+  const Request request = arguments.scenario.request(arguments.strategy, arguments.plan);
+  Scenario scenario = library.resolve(request);
   require_countable(training, {&scenario, 1});
   Outcome outcome = run_with_progress(context.console, std::move(scenario));
   std::optional<LinkUsage> usage;
@@ -70,7 +74,9 @@ void execute(Context& context, const RunArguments& arguments) {
     if (arguments.links) json["links"] = links_json(*usage);
     context.console.print_json(json);
   } else {
-    context.console.show(run_view(), run_document(outcome, reference, training));
+    JsonValue document = run_document(outcome, reference, training);
+    if (!fits(outcome.scenario, outcome.result)) document["remedy"] = remedy_json(memory_remedy(library, request));
+    context.console.show(run_view(), document);
     if (arguments.links) {
       context.console.print("\n");
       context.console.show(links_view(), links_document(*usage));

@@ -298,11 +298,12 @@ std::string limit_text(const Scenario& scenario) {
   return scenario.options.places.contains("memory") ? write_size(limit) : format_size(limit);
 }
 
-void nothing_fits(const Scenario& scenario, double bytes, std::string_view smallest) {
+void nothing_fits(const Scenario& scenario, double bytes, std::string_view smallest, std::string_view instead) {
   const bool given = scenario.options.places.contains("memory");
-  throw NothingFits(given ? scenario.options.place_of("memory") : SourceLocation{scenario.profile->name, "/device"},
-                    fmt::format("nothing fits into {}", limit_text(scenario)),
-                    fmt::format("at least {}, which {} needs", format_size(static_cast<Bytes>(bytes)), smallest));
+  throw NothingFits(
+      given ? scenario.options.place_of("memory") : SourceLocation{scenario.profile->name, "/device"},
+      fmt::format("nothing fits into {}", limit_text(scenario)),
+      fmt::format("at least {}, which {} needs{}", format_size(static_cast<Bytes>(bytes)), smallest, instead));
 }
 
 void Elements::add(const Plan& plan, const Profile& profile, TensorId tensor) {

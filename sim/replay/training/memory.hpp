@@ -21,8 +21,9 @@ struct NothingFits : InputError {
   using InputError::InputError;
 };
 
-/// Throws NothingFits: of everything that was tried, `smallest` needs the least memory, `bytes`.
-[[noreturn]] void nothing_fits(const Scenario& scenario, double bytes, std::string_view smallest);
+/// Throws NothingFits: of everything that was tried, `smallest` needs the least memory, `bytes`. `instead` follows.
+[[noreturn]] void nothing_fits(const Scenario& scenario, double bytes, std::string_view smallest,
+                               std::string_view instead = "");
 
 /// A number of elements of parameters.
 struct Elements {

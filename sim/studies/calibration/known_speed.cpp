@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "sim/replay/training/parallel_setup.hpp"
+#include "sim/studies/calibration/judgement.hpp"
 #include "sim/studies/calibration/least_squares.hpp"
 
 namespace allreplay {
@@ -171,6 +172,14 @@ AtSpeed at_speed(const Scenario& setting, const KnownSpeed& known, std::span<con
       "{} cannot run at exactly {} here, since its plan changes there: the nearest are {} and {}; {} is taken",
       setting.strategy->name, known.text(), known.text(slower), known.text(faster), known.text(taken));
   return nearest;
+}
+
+std::string note_on_unit(const KnownSpeed& known, double share, double factor) {
+  constexpr double least = 0.01;
+  if (share >= least) return "";
+  const auto slip = unit_slip(factor, known.place.path == "--mfu" ? 100 : 1000);
+  return fmt::format("{} is {:.2g} % of the roofline: check it{}", known.text(), 100 * share,
+                     slip ? fmt::format("; was {} meant?", known.text(known.value / *slip)) : "");
 }
 
 }  // namespace allreplay

@@ -52,4 +52,8 @@ struct AtSpeed {
 /// with a batch size.
 AtSpeed at_speed(const Scenario& setting, const KnownSpeed& known, std::span<const LayerStarts> starts = {});
 
+/// Returns a note on a speed so far below the roofline that its unit may be wrong; "" if it is not. `share`: of the
+/// roofline. `factor`: how many times longer than usual the computation takes.
+std::string note_on_unit(const KnownSpeed& known, double share, double factor);
+
 }  // namespace allreplay

@@ -5,9 +5,28 @@
 #include <fmt/format.h>
 
 #include "sim/base/core/text.hpp"
+#include "sim/replay/training/parallel_setup.hpp"
 #include "sim/studies/experiment/layouts.hpp"
 
 namespace allreplay {
+
+ModelLayout layout_of(const Outcome& outcome) {
+  const Scenario& scenario = outcome.scenario;
+  const Degrees degrees = degrees_of(scenario);
+  ModelLayout layout{.pp = degrees.pp, .tp = degrees.tp, .cp = degrees.cp, .ep = degrees.ep};
+  const ParallelOptions& parallel = scenario.options.parallel;
+  if (parallel.pipeline()) {
+    layout.schedule = parallel.schedule;
+    layout.ep_overlap = parallel.ep_overlap;
+    layout.chunks = outcome.result.parallel->chunks.value_or(1);
+  }
+  layout.samples = scenario.profile->batch_size.value_or(1);
+  layout.micro_batches = outcome.result.plan.sharding.accumulate;
+  for (const auto& rule : recompute_rules)
+    if (rule.name == scenario.profile->recompute) layout.recompute = rule.value;
+  layout.strategy = scenario.strategy->name;
+  return layout;
+}
 
 bool is_cut_by_a_framework(std::string_view strategy) { return strategy == "megatron" || strategy == "fsdp2"; }
 

@@ -1,8 +1,10 @@
 #include "sim/studies/experiment/layouts.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -73,8 +75,11 @@ class Search {
     if (search_.begin) search_.begin(std::min(search_.budget, order.size()));
     try_all(all, order);
     if (trials_.empty()) throw wrong_.value_or(InputError({"command line", "--workers"}, "no layout is possible", ""));
+    add_own();
     rank_trials();
-    replay_in_parts();
+    std::vector<std::size_t> best(std::min(search_.in_parts, advice_.ranking.size()));
+    std::iota(best.begin(), best.end(), std::size_t{0});
+    replay_in_parts(advice_, best, search_.jobs);
     return std::move(advice_);
   }
 
@@ -302,35 +307,33 @@ class Search {
     trials_.push_back(std::move(trial));
   }
 
+  // Marks the user's own layout among the trials, or adds it to them.
+  void add_own() {
+    if (!search_.own) return;
+    const auto is_same = [&](const LayoutTrial& one) {
+      constexpr double same = 1e-6;  // other options change the time by more
+      const auto key = [](const ModelLayout& l) {
+        return std::tie(l.pp, l.tp, l.cp, l.ep, l.ep_overlap, l.schedule, l.chunks, l.samples, l.recompute, l.strategy);
+      };
+      const auto seconds = [](const LayoutTrial& trial) { return trial.outcome.result.metrics.iteration_s; };
+      return key(one.layout) == key(search_.own->layout) && std::abs(seconds(one) / seconds(*search_.own) - 1) <= same;
+    };
+    const auto known = std::find_if(trials_.begin(), trials_.end(), is_same);
+    (known == trials_.end() ? trials_.emplace_back(*search_.own) : *known).is_own = true;
+  }
+
   void rank_trials() {
     std::vector<Outcome*> race;
     for (LayoutTrial& one : trials_) race.push_back(&one.outcome);
     add_doubts(race, search_.rule, true);
     std::vector<Contender> contenders;
-    for (const LayoutTrial& one : trials_) contenders.push_back(contender_by_iteration(one.outcome, search_.rule));
+    for (const LayoutTrial& one : trials_) {
+      contenders.push_back(contender_by_iteration(one.outcome, search_.rule));
+      if (search_.own && search_.own->layout.strategy == search_.rule.runs_now) contenders.back().runs_now = one.is_own;
+    }
     const Ranking order = rank(contenders, search_.rule);
     for (const std::size_t place : order.order) advice_.ranking.push_back(std::move(trials_[place]));
     advice_.tied = order.tied;
-  }
-
-  // Computes the exposed time and the bubble of the best pipelines; ranking needs a single replay without these.
-  void replay_in_parts() {
-    std::vector<Scenario> scenarios;
-    std::vector<Outcome*> outcomes;
-    for (std::size_t i = 0; i < std::min(search_.in_parts, advice_.ranking.size()); ++i) {
-      Outcome& outcome = advice_.ranking[i].outcome;
-      if (outcome.scenario.parts || !outcome.scenario.options.parallel.pipeline()) continue;
-      outcomes.push_back(&outcome);
-      scenarios.push_back(outcome.scenario);
-      scenarios.back().parts = true;
-    }
-    std::vector<Attempt> attempts =
-        run_side_by_side(scenarios, {.jobs = search_.jobs, .keep_timelines = false, .advance = {}});
-    for (std::size_t i = 0; i < attempts.size(); ++i) {
-      const std::optional<double> doubted = outcomes[i]->result.doubted_s;
-      *outcomes[i] = std::move(attempts[i].outcome.value());
-      outcomes[i]->result.doubted_s = doubted;
-    }
   }
 
   Library& library_;
@@ -346,6 +349,24 @@ class Search {
 }  // namespace
 
 LayoutAdvice search_layouts(Library& library, const LayoutSearch& search) { return Search(library, search).answer(); }
+
+void replay_in_parts(LayoutAdvice& advice, const std::vector<std::size_t>& places, int jobs) {
+  std::vector<Scenario> scenarios;
+  std::vector<Outcome*> outcomes;
+  for (const std::size_t place : places) {
+    Outcome& outcome = advice.ranking[place].outcome;
+    if (outcome.scenario.parts) continue;
+    outcomes.push_back(&outcome);
+    scenarios.push_back(outcome.scenario);
+    scenarios.back().parts = true;
+  }
+  std::vector<Attempt> attempts = run_side_by_side(scenarios, {.jobs = jobs, .keep_timelines = false, .advance = {}});
+  for (std::size_t i = 0; i < attempts.size(); ++i) {
+    const std::optional<double> doubted = outcomes[i]->result.doubted_s;
+    *outcomes[i] = std::move(attempts[i].outcome.value());
+    outcomes[i]->result.doubted_s = doubted;
+  }
+}
 
 namespace {
 
@@ -373,6 +394,7 @@ std::vector<std::string> clear_fixed_values(LayoutSearch& search) {
 
 // Returns a layout that fits, among the most promising few.
 std::optional<ModelLayout> fitting(Library& library, LayoutSearch search) try {
+  search.own.reset();
   search.budget = std::min<std::size_t>(search.budget, 40);
   search.in_parts = 0;
   const LayoutTrial best = std::move(search_layouts(library, search).ranking.front());

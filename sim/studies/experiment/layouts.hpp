@@ -27,6 +27,15 @@ struct ModelLayout {
   std::string strategy;
 };
 
+struct LayoutTrial {
+  ModelLayout layout;
+  Outcome outcome;                    ///< without its episodes
+  std::vector<std::string> estimate;  ///< arguments of `allreplay estimate` that write its profile; empty: `run` does
+  std::vector<std::string> run;       ///< arguments of `allreplay run` that replay it
+  std::string framework, settings;    ///< settings of the framework; "" if no framework can run it
+  bool is_own = false;                ///< the user's own layout
+};
+
 struct LayoutSearch {
   Transformer model;
   std::string model_name;  ///< for `allreplay estimate --model`
@@ -41,19 +50,12 @@ struct LayoutSearch {
   std::vector<std::string> strategies{"megatron", "fsdp2"};
   std::optional<Efficiency> efficiency;  ///< of all estimates; none: the device's, or the usual one
   std::size_t budget = 200;              ///< the number of layouts to simulate
-  std::size_t in_parts = 200;  ///< the number of best layouts for which the exposed time and the bubble are computed
+  std::size_t in_parts = 200;            ///< the number of best layouts whose parts of the iteration are computed
+  std::optional<LayoutTrial> own;        ///< the user's own layout, ranked with the others; it is what runs now
   int jobs = 2;
   WinningRule rule;
   std::function<void(std::size_t trials)> begin;  ///< called once the maximum number of trials is known
   std::function<void()> advance;                  ///< called after each trial, never concurrently
-};
-
-struct LayoutTrial {
-  ModelLayout layout;
-  Outcome outcome;                    ///< without its episodes
-  std::vector<std::string> estimate;  ///< arguments of `allreplay estimate` that write its profile
-  std::vector<std::string> run;       ///< arguments of `allreplay run` that replay it
-  std::string framework, settings;    ///< settings of the framework; "" if no framework can run it
 };
 
 struct LayoutAdvice {
@@ -77,6 +79,13 @@ std::optional<LayoutRemedy> remedy_of(Library& library, const LayoutSearch& sear
 
 /// Forecasts all layouts, and simulates the best of them within the budget. Throws InputError if none is possible.
 LayoutAdvice search_layouts(Library& library, const LayoutSearch& search);
+
+/// Computes the parts of the iteration (exposed time, stragglers, bubble) of the layouts at these places of the
+/// ranking, if they have none.
+void replay_in_parts(LayoutAdvice& advice, const std::vector<std::size_t>& places, int jobs);
+
+/// The layout of a scenario whose profile was estimated. The lengths of its stages remain unknown.
+ModelLayout layout_of(const Outcome& outcome);
 
 /// The default type in which the strategy's framework reduces gradients; none if it is the type of the parameters.
 std::optional<std::string_view> reduction_type(std::string_view strategy, std::string_view precision);

@@ -1,11 +1,13 @@
 #include "sim/studies/experiment/what_if_questions.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "sim/plans/collective/network_change.hpp"
 #include "sim/replay/training/parallel_setup.hpp"
+#include "sim/replay/training/sharding.hpp"
 #include "sim/studies/experiment/cluster_words.hpp"
 
 namespace allreplay {
@@ -53,10 +55,12 @@ void append_network(std::vector<WhatIfQuestion>& all, const Scenario& scenario) 
   if (2 * workers <= std::min(scenario.workers, largest_node))
     all.push_back(change(WhatIfKind::Node, fmt::format("nodes of {} instead of {}", 2 * workers, workers), "node",
                          std::to_string(2 * workers)));
-  if (network.node && 2 * network.node->rails <= workers)
-    all.push_back(change(WhatIfKind::Rails,
-                         fmt::format("{} ports per node instead of {}", 2 * network.node->rails, network.node->rails),
-                         "rails", std::to_string(2 * network.node->rails)));
+  const std::optional<std::int64_t> rails = network.node       ? std::optional(network.node->rails)
+                                            : network.topology ? network.topology->nics
+                                                               : std::nullopt;
+  if (rails && 2 * *rails <= workers)
+    all.push_back(change(WhatIfKind::Rails, fmt::format("{} ports per node instead of {}", 2 * *rails, *rails), "rails",
+                         std::to_string(2 * *rails)));
 }
 
 void append_training(std::vector<WhatIfQuestion>& all, const Outcome& base) {
@@ -93,6 +97,24 @@ void append_training(std::vector<WhatIfQuestion>& all, const Outcome& base) {
                    request.workers = more;
                    if (!request.cluster_words.empty()) make_room(request.cluster_words, more);
                  }});
+}
+
+// Shards within each node only (PyTorch's hybrid sharding), which keeps the traffic of shards inside nodes but needs
+// more memory; or, if there are groups, among all workers.
+void append_groups(std::vector<WhatIfQuestion>& all, const Scenario& scenario) {
+  const ShardingConfig& sharding = scenario.options.strategy.sharding;
+  if (scenario.given || scenario.options.parallel.pipeline() || sharding.has_expert_groups() || !takes_groups(scenario))
+    return;
+  const Network& network = scenario.cluster.network;
+  const std::int64_t now = sharding.shard_group, node = node_workers_of(network), tp = degrees_of(scenario).tp;
+  const std::string before = now > 0 ? fmt::format(" instead of {}", now) : "";
+  if (const std::int64_t group = node / tp; nodes_of(network, scenario.workers) > 1 && node % tp == 0 && group > 1 &&
+                                            group != now && scenario.workers % node == 0)
+    all.push_back(option(WhatIfKind::Group, fmt::format("shard groups of {} (one node){}", group, before),
+                         "shard_group", std::to_string(group)));
+  if (now > 0 && now != scenario.workers / tp)
+    all.push_back(option(WhatIfKind::Group, fmt::format("shards among all workers, not in groups of {}", now),
+                         "shard_group", "0"));
 }
 
 // Changes the number of pipeline ranks, with the same samples per iteration.
@@ -167,6 +189,7 @@ std::vector<WhatIfQuestion> what_if_questions(const Outcome& base) {
   std::vector<WhatIfQuestion> all;
   append_network(all, base.scenario);
   append_training(all, base);
+  append_groups(all, base.scenario);
   append_parallelism(all, base);
   append_strategies(all, base);
   return all;

@@ -24,6 +24,7 @@ enum class WhatIfKind : std::uint8_t {
   Dtype,
   Accumulate,
   Reduce,
+  Group,
   Batch,
   Degree,
   Schedule,

@@ -42,6 +42,10 @@ TEST_CASE("a speed a thousand times too low is noted, with the number that was p
   CHECK(any_note_has(model + "--mfu 0.4%", "40 % MFU"));
   CHECK_FALSE(any_note_has(model + "--tokens-per-second 3800", "meant"));
   CHECK_FALSE(any_note_has(model + "--mfu 40%", "meant"));
+  const std::string layouts = "recommend --model llama3-8b --device h100 --cluster h100x8-8x400gbps --budget 1 ";
+  CHECK(any_note_has(layouts + "--tokens-per-second 3.8", "3800 tokens/s"));
+  CHECK(any_note_has(layouts + "--mfu 0.4%", "40 % MFU"));
+  CHECK_FALSE(any_note_has(layouts + "--tokens-per-second 3800", "meant"));
 }
 
 TEST_CASE("the busiest of G workers has at most G times the mean of their tokens") {

@@ -175,6 +175,18 @@ class Compare(Case):
             self.assertEqual((row["fits"], row["reference_workers"]), (False, 1))
             self.assertEqual(row["relative_efficiency"], row["efficiency"])
 
+    def test_what_would_fit(self):
+        """Where nothing fits, the same remedy everywhere; and it fits."""
+        case = ["--profile", "llama3-8b_h100_b1_bf16", "--cluster", "h100x8-8x400gbps", "--workers", "8"]
+        row = json.loads(self.output("run", *case, "--strategy", "fsdp2", "--json"))
+        self.assertTrue(row["fits"])
+        needs = f"{row['memory_bytes'] / 1e9:.2f} GB"
+        text = " ".join(self.output("compare", *case, "--strategies", "ddp,wfbp").split())
+        self.assertRegex(text, rf"Nothing fits into memory\. The smallest, (ddp|wfbp), needs [\d.]+ GB; with --strategy fsdp2 a worker needs {needs}, which fits")
+        self.assertRegex(self.output("run", *case, "--strategy", "ddp"), rf"fits with +--strategy fsdp2: {needs}")
+        self.assertIn(f"or --strategies fsdp2, with which {needs} are enough", self.refusal("recommend", *case, "--strategies", "ddp", "--budget", "1"))
+        self.assertNotIn("which fits", self.output("compare", *case, "--strategies", "ddp,fsdp2"))
+
     def test_pictures_name_the_differences(self):
         self.wide(*TWO, "--workers", "8", "-s", "wfbp,ddp", "--plot", "bars.svg", "--timeline", "lines.svg")
         for file in ("bars.svg", "lines.svg"):

@@ -193,6 +193,45 @@ class Config(Case):
                 seen.add((row["framework"], row.get("pp", 1) > 1))
         self.assertEqual(seen, {(framework, pipeline) for framework in ("Megatron-LM", "torchtitan") for pipeline in (False, True)})
 
+    def test_recommend_ranks_the_layout_of_the_file(self):
+        words = ["recommend", "--config", SAMPLES / "llama3_8b.toml", *ON_H100, "--budget", 4]
+        rows = answer(*words)
+        (place,) = [i for i, row in enumerate(rows) if row["yours"]]
+        own = rows[place]
+        self.assertEqual(own["tp"], 2)
+        text = " ".join(output(*words).split())
+        self.assertIn(f"Yours is layout {place + 1} (tp 2, 2 x 2 samples, recompute selective, fsdp2, shard_group=8", text)
+        self.assertIn(f"layout 1 is {100 * (own['iteration_s'] / rows[0]['iteration_s'] - 1):.1f} % faster", text)
+        # It stays the file's where the search is restricted, and is ranked last where it does not fit.
+        small = answer(*words, "--strategies", "megatron", "--tp", 1, "--memory", "40GB")
+        self.assertEqual([(row["yours"], row["tp"], row["fits"]) for row in small if row["strategy"] == "fsdp2"], [(True, 2, False)])
+        self.assertTrue(small[-1]["yours"])
+        self.assertNotIn("yours", answer("recommend", *LLAMA, "--budget", 1)[0])
+        for name in ("llama3_8b.toml", "pretrain.sh", "megatron.log"):
+            case = ["--config", SAMPLES / name, *ON_H100]
+            (own,) = [row for row in answer("recommend", *case, "--budget", 2) if row["yours"]]
+            for again in (answer("run", *case), answer("run", *own["run"])):
+                self.assertEqual([own[key] for key in ("iteration_s", "memory_bytes")], [again[key] for key in ("iteration_s", "memory_bytes")])
+
+    def test_a_layout_that_was_tried_anyway_is_not_there_twice(self):
+        for framework in ("megatron", "torchtitan"):
+            words = ["--workers", 64, "--global-batch", 128, "--budget", 8, "--framework", framework]
+            first = answer("recommend", *LLAMA, *words)[0]
+            file = self.folder / "settings.txt"
+            file.write_text(first["settings"], encoding="utf-8")
+            rows = answer("recommend", "--config", file, *LLAMA, *words)
+            self.assertEqual(len(rows), 8)
+            self.assertEqual([row["iteration_s"] for row in rows if row["yours"]], [first["iteration_s"]])
+
+    def test_a_layout_that_cannot_be_compared_is_said_to_be_left_out(self):
+        done = success("recommend", "--config", SAMPLES / "llama3_8b.toml", *ON_H100, "--budget", 1, "--mfu", "40%")
+        self.assertRegex(" ".join(done.stderr.split()), "your own layout is left out: .*measured speed")
+        file = self.folder / "c.toml"
+        file.write_text((SAMPLES / "llama3_8b.toml").read_text(encoding="utf-8").replace("tensor_parallel_degree = 2", "tensor_parallel_degree = 3"),
+                        encoding="utf-8")
+        done = success("recommend", "--config", file, *ON_H100, "--workers", 64, "--budget", 1)
+        self.assertIn("your own layout is left out: ", " ".join(done.stderr.split()))
+
     def test_recommend_s_command_for_a_profile_repeats_the_plan(self):
         setting = ["--profile", "resnet50_k80_b16", "--cluster", "k80-10gbe", "--workers", 16]
         rows = answer("recommend", *setting, "--budget", 4)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from program import WIDE, Case, answer, needs_program, output, pasted, refusal, run  # noqa: E402
+from program import ROOT, WIDE, Case, answer, needs_program, output, pasted, refusal, run  # noqa: E402
 
 CLUSTER = ["--cluster", "h100x8-8x400gbps"]
 GPT2 = ["--model", "gpt2-medium", "--device", "h100", "--batch", 1]
@@ -341,6 +341,20 @@ class Layouts(Case):
         table = output(*words, env=WIDE).split("\n-----")[1].splitlines()[1].split()
         self.assertEqual(table[-6], f"{100 * row['bubble_s'] / row['iteration_s']:.1f}", table)
         self.assertGreater(row["bubble_s"], 0)
+        # Without a pipeline the stragglers' part is not that of gradients.
+        words[words.index("--pp") + 1] = 1
+        row = self.json_of(*words)[0]
+        table = output(*words, env=WIDE).split("\n-----")[1].splitlines()[1].split()
+        self.assertEqual(table[-5], f"{100 * row['straggler_s'] / row['iteration_s']:.1f}", table)
+        self.assertGreater(row["straggler_s"], 0)
+
+    def test_every_layout_that_a_sentence_names_is_in_the_table(self):
+        model = ROOT / "docs" / "examples" / "configs" / "pretrain.sh"
+        text = output("recommend", "--model", model, "--device", "h100", *CLUSTER, "--workers", 64, "--seq", 4096, "--global-batch", 256, "--budget", 20, env=WIDE)
+        table, sentences = text.split("\nRun layout ")
+        named = {int(place) for place in re.findall(r"layout (\d+)", "layout " + sentences)}
+        self.assertGreater(max(named), 12)  # the fastest are there anyway
+        self.assertLessEqual(named, {int(place) for place in re.findall(r"^ *(\d+) ", table, re.M)})
 
     def test_layouts_as_a_picture(self):
         words = ["recommend", "--model", "gpt2-medium", "--device", "h100", *CLUSTER, "--workers", 16, "--global-batch", 64, "--budget", 12]

@@ -59,6 +59,10 @@ const char* const command_lines[] = {
     "--samples 90M --price 0.45/h",
     "recommend --model llama3-8b --device h100 --cluster h100x8-8x400gbps --workers 64 --global-batch 512 --budget 20 "
     "--tokens 15T --price 2.5/h",
+    "recommend --config " ALLREPLAY_SOURCE_DIR
+    "/docs/examples/configs/llama3_8b.toml --device h100 --cluster h100x8-8x400gbps --budget 2",
+    "recommend --config " ALLREPLAY_SOURCE_DIR
+    "/docs/examples/configs/llama3_8b.toml --device h100 --cluster h100x8-8x400gbps --memory 40GB --budget 2",
     "recommend --profile resnet50_k80_b16 --cluster gtopk-1gbe --strategies fsdp2,best --budget 1",
     "recommend --profile resnet50_k80_b16 --cluster gtopk-1gbe --strategies fsdp2 --budget 1",
     "recommend --profile resnet50_k80_b16 --cluster k80-10gbe --strategies ddp --spread 20% --budget 1",
@@ -87,6 +91,8 @@ const char* const command_lines[] = {
     "compare --profile one.csv --cluster two.json --strategies wfbp --codec none,fp16 --encode 1.5ms --decode 1.5ms",
     "compare --profile llama3-8b_h100_b1_bf16 --cluster h100x8-8x400gbps,gh200x4-4x200gbps --workers 16 --strategies "
     "fsdp2",
+    "compare --profile llama3-8b_h100_b1_bf16 --cluster h100x8-8x400gbps --workers 8 --strategies ddp,wfbp",
+    "run --profile llama3-8b_h100_b1_bf16 --cluster h100x8-8x400gbps --workers 8 --strategy ddp",
     "sweep small.json",
     "sweep two_references.json --table",
     "sweep seeded.json",

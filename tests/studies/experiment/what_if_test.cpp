@@ -1,7 +1,9 @@
 #include "sim/studies/experiment/what_if.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <optional>
 
 #include "tests/catch.hpp"
 #include "tests/error_place.hpp"
@@ -79,6 +81,72 @@ TEST_CASE("what lies inside nodes is asked about where there are nodes, and link
     CHECK(asked("nodes of 4 instead of 2") == nodes);
     CHECK(asked("network bandwidth x2"));
   }
+}
+
+TEST_CASE("more ports per node are asked about where a topology gives the number of NICs") {
+  const OwnFolder folder;
+  folder.write("p.csv", "layer,params,forward_us,backward_us\na,250000,1000,2000\nb,250000,1000,2000\n");
+  folder.write("c.json", R"({"name": "c", "workers": 16, "network": {"alpha": "4 us", "collective": "ring",
+    "topology": {"kind": "star", "gpus_per_host": 4, "nics": 1, "link": {"latency": "2 us", "bandwidth": "10 Gbit/s"},
+                 "inner": {"latency": "1 us", "bandwidth": "50 GB/s"}}}})");
+  Request request;
+  request.profile = folder("p.csv");
+  request.cluster = folder("c.json");
+  request.strategy = "ddp";
+  Library library;
+  const WhatIf what = what_if(library, request, {.budget = 1, .jobs = 1});
+  const auto ports = std::ranges::find_if(
+      what.rows, [](const WhatIfRow& one) { return one.change == "2 ports per node instead of 1"; });
+  REQUIRE(ports != what.rows.end());
+  // Each worker's 2 MB cross a port as 2·15/16·2 MB: 3 ms at 1.25 GB/s, half of it with two.
+  CHECK(what.base.outcome.result.metrics.iteration_s - ports->outcome.result.metrics.iteration_s ==
+        Approx(2 * 15. / 16 * 2e6 / 1.25e9 / 2).epsilon(1e-3));
+}
+
+TEST_CASE("sharded strategies on several nodes are asked about shard groups of one node, and about none") {
+  const OwnFolder folder;
+  folder.write("p.csv", "layer,params,forward_us,backward_us\na,250000,1000,2000\nb,250000,1000,2000\n");
+  folder.write("c.json", R"({"name": "c", "workers": 8, "network": {"alpha": "100 us", "beta": "1 ns/B",
+                             "node": {"workers": 4, "alpha": "1 us", "beta": "0.01 ns/B"}}})");
+  const auto ask = [&](const std::string& strategy, std::int64_t workers, const std::string& group,
+                       const std::string& memory = "") {
+    Request request;
+    request.profile = folder("p.csv");
+    request.cluster = folder("c.json");
+    request.strategy = strategy;
+    request.workers = workers;
+    set_option(request, "shard_group", group);
+    set_option(request, "memory", memory);
+    Library library;
+    return what_if(library, request, {.budget = 1, .jobs = 1});
+  };
+  const auto group_of = [](const WhatIf& what, const std::string& change) -> std::optional<WhatIfRow> {
+    for (const WhatIfRow& one : what.rows)
+      if (one.change == change) return one;
+    return std::nullopt;
+  };
+  const std::string node = "shard groups of 4 (one node)";
+  const WhatIf all = ask("fsdp2", 8, "");
+  const auto grouped = group_of(all, node);
+  REQUIRE(grouped);
+  CHECK(grouped->outcome.result.plan.sharding.shard_group == 4);
+  // Gathers and reduce-scatters stay inside the nodes; only a quarter of the gradients is all-reduced between the two.
+  CHECK(grouped->gain > 0);
+  // The answer to the opposite question is what it started from.
+  const auto back = group_of(ask("fsdp2", 8, "4"), "shards among all workers, not in groups of 4");
+  REQUIRE(back);
+  CHECK(back->outcome.result.metrics.iteration_s == all.base.outcome.result.metrics.iteration_s);
+  CHECK(group_of(ask("fsdp2", 8, "2"), "shard groups of 4 (one node) instead of 2"));
+  // A quarter of the state needs more memory than an eighth.
+  const double least = all.base.outcome.result.memory.peak, most = grouped->outcome.result.memory.peak;
+  REQUIRE(least < most);
+  const auto unfit = group_of(ask("fsdp2", 8, "", std::to_string(std::llround((least + most) / 2)) + " B"), node);
+  REQUIRE(unfit);
+  CHECK_FALSE(unfit->fits);
+  // Nothing is sharded, there is one node only, or half of a node is free.
+  CHECK_FALSE(group_of(ask("ddp", 8, ""), node));
+  CHECK_FALSE(group_of(ask("fsdp2", 4, ""), node));
+  CHECK_FALSE(group_of(ask("fsdp2", 6, ""), node));
 }
 
 TEST_CASE("what nobody sells is not asked about: nodes of 16, ports of more than 800 Gbit/s") {
