@@ -38,6 +38,56 @@ FsdpRule rule_of(ConfigReader& read, const std::string& key, std::string_view wo
                    "FULL_SHARD, SHARD_GRAD_OP, NO_SHARD, HYBRID_SHARD or HYBRID_SHARD_ZERO2");
 }
 
+// The sizes of accelerate's ParallelismConfig (accelerate/parallelism_config.py): a block of its file, or arguments of
+// `accelerate launch`.
+class Sizes {
+ public:
+  explicit Sizes(ConfigReader& read) : read_(read) {}
+
+  std::int64_t size(const std::string& name) { return read_.entries.count(key(name)).value_or(1); }
+
+  // Tensor and context parallelism, and the workers, which are the product of all sizes.
+  void translate_degrees() {
+    read_.degree(key("tp"), "--tp");
+    read_.degree(key("cp"), "--cp");
+    read_.not_simulated({key("sp")});
+    if (size("cp") > 1) read_.not_simulated({key("cp", "comm_strategy")});
+    const SourceLocation place = read_.place_of(key("dp_shard"));
+    const std::int64_t all =
+        product({size("dp_replicate"), size("dp_shard"), size("tp"), size("cp"), size("sp")}, place);
+    if (all == 1) return;
+    const auto processes = read_.entries.count("num_processes");
+    if (processes && *processes != all)
+      throw InputError(read_.place_of("num_processes"),
+                       fmt::format("{} processes, but parallelism_config is for {}", *processes, all),
+                       "the product of its sizes");
+    if (!processes) read_.set("--workers", all, place);
+  }
+
+  // FSDP2 shards among dp_shard and cp together, and replicates among dp_replicate.
+  void translate_groups() {
+    const std::int64_t replicate = size("dp_replicate"), shard = product({size("dp_shard"), size("cp")}, place());
+    if (shard == 1)
+      throw InputError(place(), fmt::format("{} replicas of 1 worker leave nothing to shard, which is DDP", replicate),
+                       "dp_shard_size above 1, or another distributed_type");
+    read_.set("--shard-group", shard, key("dp_shard"));
+  }
+
+  void ignore_shards(std::string_view why) {
+    if (size("dp_shard") > 1) read_.note(fmt::format("{} {} {}", key("dp_shard"), size("dp_shard"), why));
+  }
+
+ private:
+  std::string key(const std::string& name, const std::string& what = "size") {
+    const std::string flat = fmt::format("parallelism_config_{}_{}", name, what),
+                      in_block = "parallelism_config." + flat;
+    return read_.entries.find(flat) ? flat : in_block;
+  }
+  SourceLocation place() { return read_.place_of(key("dp_replicate")); }
+
+  ConfigReader& read_;
+};
+
 // Translates the keys of FSDP: "fsdp_config.fsdp_NAME" in accelerate, "fsdp_config.NAME" in Trainer.
 class Fsdp {
  public:
@@ -53,7 +103,7 @@ class Fsdp {
     return rule_.is_on;
   }
 
-  void translate() {
+  void translate(Sizes& sizes) {
     Entries& entries = read_.entries;
     const std::int64_t version = entries.count(key("version")).value_or(1);
     const SourceLocation place = read_.place_of(key("version"));
@@ -68,7 +118,11 @@ class Fsdp {
     read_.set("--strategy", second ? "fsdp2" : "fsdp1", place);
     // accelerate passes reshard_after_forward to the root, too.
     if (rule_.keeps_parameters || second) read_.set("--reshard", rule_.keeps_parameters ? "none" : "all", place);
-    if (rule_.in_nodes) translate_groups();
+    if (second && sizes.size("dp_replicate") > 1)
+      sizes.translate_groups();
+    else if (rule_.in_nodes)
+      translate_groups();
+    if (!second) sizes.ignore_shards("without fsdp_version 2");
     translate_units(second);
     if (!second) translate_prefetch();
     if (entries.flag(key("activation_checkpointing")) || entries.flag("fsdp_config.activation_checkpointing"))
@@ -213,8 +267,9 @@ void read_hugging_face(ConfigReader& read, const Files& files) {
              is_short = !named && entries.text("distributed_type") == "DEEPSPEED";
   if (entries.text("distributed_type") == "MEGATRON_LM")
     read.note("distributed_type MEGATRON_LM (its arguments are read)");
+  Sizes sizes(read);
   if (is_fsdp)
-    fsdp.translate();
+    fsdp.translate(sizes);
   else if (is_short)
     read_short_deepspeed(read);
   else if (!named)
@@ -222,6 +277,8 @@ void read_hugging_face(ConfigReader& read, const Files& files) {
   if (entries.find("ddp_bucket_cap_mb") && !is_fsdp && !named && !is_short)
     read.config.settings.push_back({"--bucket-cap", entries.text("ddp_bucket_cap_mb") + "MiB",
                                     read.place_of("ddp_bucket_cap_mb"), !entries.find("distributed_type")});
+  if (!is_fsdp && !named && !is_short) sizes.ignore_shards("without FSDP");
+  sizes.translate_degrees();
   read_trainer_types(read, is_fsdp, named || is_short);
   read_model_name(read, files);
   read_adapters(read);
@@ -236,9 +293,7 @@ void read_hugging_face(ConfigReader& read, const Files& files) {
       break;
     }
   if (entries.flag("gradient_checkpointing")) read.set("--recompute", "full", "gradient_checkpointing");
-  read.not_simulated({"tp_size", "parallelism_config.parallelism_config_tp_size",
-                      "parallelism_config.parallelism_config_cp_size", "dynamo_config.dynamo_backend",
-                      "parallelism_config.parallelism_config_sp_size", "parallelism_config.parallelism_config_dp_size",
+  read.not_simulated({"tp_size", "parallelism_config.parallelism_config_dp_size", "dynamo_config.dynamo_backend",
                       "tpu_use_cluster", "use_liger_kernel", "load_in_8bit", "load_in_4bit", "quantization_bit",
                       "torch_compile", "cpu_offload", "activation_offloading", "galore_target_modules",
                       "optim_target_modules", "packing", "auto_find_batch_size"});

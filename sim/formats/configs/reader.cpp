@@ -131,7 +131,7 @@ void ConfigReader::not_simulated(std::initializer_list<std::string_view> keys) {
     if (!entry) continue;
     const std::string& value = entry->value;
     const bool says_no = value == "false" || value == "False" || value == "0" || value == "no" || value == "none";
-    if (says_no || (value == "1" && key.ends_with("degree"))) continue;
+    if (says_no || (value == "1" && (key.ends_with("degree") || key.ends_with("_size")))) continue;
     note(value.empty() || value == "true" || value == "True" ? std::string(key) : fmt::format("{} {}", key, value));
   }
 }

@@ -55,6 +55,25 @@ JsonValue meant_number(const Judgement& judgement) {
   return fmt::format("{:g} {}/s", value / *slip, kind == MeasuredKind::Tokens ? "tokens" : "samples");
 }
 
+// Adds the speed of one GPU if the number is probably that of all GPUs ("of_all"), or was divided by their number once
+// too often ("of_part"): it is far off, and then it would not be.
+void add_other_gpus(JsonValue& json, const Judgement& judgement) {
+  constexpr double far = 3, near = 2;  // times
+  const MeasuredKind kind = judgement.measured.kind;
+  const auto workers = static_cast<double>(judgement.expected.scenario.workers);
+  const double ratio = judgement.measured_s / judgement.expected.result.metrics.iteration_s;
+  const bool is_fast = ratio < 1;
+  const double factor = is_fast ? workers : 1 / workers, there = ratio * factor;
+  json["of_all"] = json["of_part"] = nullptr;
+  if ((kind != MeasuredKind::Tokens && kind != MeasuredKind::Samples) ||
+      judgement.verdict == SpeedVerdict::AsExpected || std::abs(std::log(ratio)) < std::log(far) ||
+      std::abs(std::log(there)) > std::log(near))
+    return;
+  JsonValue& meant = json[is_fast ? "of_all" : "of_part"] = speed_json(judgement, judgement.measured_s * factor);
+  meant["ratio"] = there;
+  meant["verdict"] = name_of(speed_verdicts, verdict_on(there, judgement.error.p90_quotient()));
+}
+
 void add_cause(JsonValue& causes, const Cause& cause, double expected_s, double measured_s, bool shown) {
   causes.back().update({{"cause", cause.name},
                         {"kind", name_of(cause_kinds, cause.kind)},
@@ -158,6 +177,7 @@ JsonValue judgement_json(const Judgement& judgement) {
   }
   json["some_fitted"] = some_fitted(judgement.causes);
   json["meant"] = meant_number(judgement);
+  add_other_gpus(json, judgement);
   json["next"] = next_steps(judgement);
   json["notes"] = note_on_origin(judgement.expected.scenario.profile);
   return json;
@@ -172,13 +192,21 @@ const View& judgement_view() {
     for (std::size_t at = text.find("KEY"); at != std::string::npos; at = text.find("KEY")) text.replace(at, 3, key);
     return text;
   };
+  const auto per_gpu = [](const std::string& key) {
+    return fmt::format(
+        "then [{{{0}/tokens_per_s_per_gpu:0}} tokens/s][{{{0}/samples_per_s_per_gpu:2}} samples/s] per GPU, "
+        "{{{0}/ratio:2}} times the expected time: {{{0}/verdict}}",
+        key);
+  };
   static const View view{{
       ViewText{"{title}"},
       ViewFacts{{{"measured", speed("measured")},
                  {"expected", speed("expected")},
                  {"as expected from", speed("slowest")},
                  {"to", speed("fastest")},
-                 {"verdict", "{verdict}: {ratio:2} times the expected time[; was {meant} meant?]"}}},
+                 {"verdict", "{verdict}: {ratio:2} times the expected time[; was {meant} meant?]"},
+                 {"of all GPUs?", per_gpu("of_all")},
+                 {"divided twice?", per_gpu("of_part")}}},
       ViewText{"The band is the error of 9 in 10 predictions ({error/p90:percent}; median {error/median:percent}) of "
                "the nearest measurements, {error/data} ({error/points} points, {error/page})."},
       ViewText{"None of these was of this kind: {error/differs}.", "error/differs"},

@@ -57,4 +57,18 @@ std::string longer_text(double times) {
   return times < plainly ? percent(times - 1) + " longer" : fmt::format("{:.2f} times as long", times);
 }
 
+std::string runs_text(const JsonValue& runs) {
+  std::vector<std::string> texts;
+  for (const JsonValue& run : runs) {
+    const std::string winner = run.at("winner");
+    const auto from = run.at("from").get<std::int64_t>(), to = run.at("to").get<std::int64_t>();
+    const std::string where = from == to              ? fmt::format("on {}", from)
+                              : &run == &runs.front() ? fmt::format("up to {}", to)
+                              : &run == &runs.back()  ? fmt::format("from {} on", from)
+                                                      : fmt::format("on {} to {}", from, to);
+    texts.push_back(fmt::format("{} {}", winner.empty() ? "nothing fits" : winner, where));
+  }
+  return listed(std::move(texts));
+}
+
 }  // namespace allreplay

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/base/core/json_value.hpp"
+
 namespace allreplay {
 
 std::string percent(double ratio);   ///< "12.5 %"
@@ -23,5 +25,9 @@ std::string rate_text(const std::optional<double>& samples_per_s, double batches
 
 /// Returns "3.2 % longer", "1.25 times as long" or, if `times` is below 1, "3.2 % shorter".
 std::string longer_text(double times);
+
+/// Names the winners of runs of numbers of workers, an array of {winner, from, to}: "ddp up to 16, fsdp2 on 32 to 64
+/// and wfbp from 128 on".
+std::string runs_text(const JsonValue& runs);
 
 }  // namespace allreplay

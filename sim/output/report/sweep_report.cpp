@@ -114,6 +114,18 @@ std::string name_of(const SweepResult& result, const ResultGroup& group) {
                      one_collective ? fmt::format(", {}", first.collective) : "");
 }
 
+// The winners of a group's numbers of workers, in runs of one winner each ("": nothing fits); nothing if there is one.
+JsonValue winners_by_workers(const SweepResult& result, const ResultGroup& group) {
+  auto runs = JsonValue::array();
+  for (const auto& [workers, race] : group.by_workers) {
+    const std::string winner(race.rows.empty() ? "" : result.rows[race.rows.front()].series);
+    if (runs.empty() || runs.back()["winner"] != winner)
+      runs.push_back({{"winner", winner}, {"from", workers}, {"to", workers}});
+    runs.back()["to"] = workers;
+  }
+  return runs.size() > 1 ? runs : JsonValue();
+}
+
 void add_races(const SweepResult& result, JsonValue& document) {
   std::map<std::string, int> wins;
   for (const ResultGroup& group : result.groups) {
@@ -124,6 +136,8 @@ void add_races(const SweepResult& result, JsonValue& document) {
     std::optional<Doubt> doubt;
     if (result.rule.doubt && race.nodes > 1) doubt = Doubt{*result.rule.doubt, race.nodes, result.rule.tie};
     verdict.update(verdict_of(ranked, race.tied, race.per_sample, doubt));
+    if (JsonValue winners = winners_by_workers(result, group); !winners.is_null())
+      verdict["by_workers"] = std::move(winners);
     document["races"].push_back(std::move(verdict));
     if (!ranked.empty()) ++wins[ranked.front().name];
   }
@@ -184,7 +198,7 @@ const View& sweep_table_view() {
 
 const View& sweep_verdict_view() {
   static const View view{{
-      ViewList{"wins", "{series} wins {groups} of {/groups}", "", 6},
+      ViewList{"wins", "{series} wins {groups} of {/groups}, each on its most workers", "", 6},
       &verdict_view(),
       ViewNotes{},
   }};

@@ -203,7 +203,8 @@ const View& verdict_view() {
   static const View view{{
       ViewList{.items = "races", .text = winner_text, .most = 8},
       ViewList{.items = "races",
-               .text = "Nothing fits into memory[ on {workers} workers][ in {fidelity}][ (of {group})].",
+               .text = "Nothing fits into memory[ on {workers} workers][ in {fidelity}][ (of {group})].[ By number of "
+                       "workers: {by_workers:runs}.]",
                .when = "nothing_fits",
                .most = 8},
   }};

@@ -82,7 +82,7 @@ inline constexpr const char* winner_text =
     "{doubt/bandwidth_share:portion} of this bandwidth, {doubt/name} is {doubt/times:2} times as fast "
     "({doubt/iteration_s} instead of {doubt/winner_iteration_s}).][ PyTorch calls FSDP1 deprecated: "
     "{successor/name} takes {successor/times:longer}, within the error of predictions ({successor/error:percent} in 9 "
-    "of 10).]";
+    "of 10).][ By number of workers: {by_workers:runs}.]";
 
 /// The sentences on an array "races" of verdicts.
 const View& verdict_view();

@@ -72,6 +72,7 @@ TableCell cell_of(const Value& value, std::string_view format) {
     std::replace(text.begin(), text.end(), '_', ' ');
     return text;
   }
+  if (format == "runs") return runs_text(value);
   if (!value.is_number()) return text_of(value);
   const auto number = value.get<double>();
   if (format == "time") return cell::seconds(number);

@@ -155,6 +155,7 @@ Figure plot_figure(const ResultTable& table, PlotOptions options) {
   if (options.x.empty()) options.x = "workers";
   require_axes_of(kind, options, {table.file, ""});
   const PlotData data = data_of(table, options);
+  if (options.usual_series && kind != PlotKind::Histogram) tell_apart(data, options);
   Figure figure = figure_of_kind(data, kind);
   constexpr double least_width = 120;
   if (figure.width && panel_width_of(figure) < least_width)

@@ -143,6 +143,11 @@ std::vector<std::string> ends_of(const Json& value, std::string_view right) {
   return ends;
 }
 
+void read_series(PlotOptions& options, const Json& value) {
+  options.series = columns_of(value);
+  options.usual_series = false;
+}
+
 void read_order(PlotOptions& options, const Json& value) {
   options.order = value.is_string() ? at_commas(value.text()) : one_or_several(value);
 }
@@ -243,7 +248,7 @@ constexpr PlotKey all_plot_keys[] = {
     {"over", column, right_over, read_over},
     {"unit", "UNIT", right_text, [](auto& options, const Json& value) { options.unit = text_of(value, right_text); }},
     {"scale", "N", right_scale, [](auto& options, const Json& value) { options.scale = positive(value, right_scale); }},
-    {"series", columns, right_columns, [](auto& options, const Json& value) { options.series = columns_of(value); }},
+    {"series", columns, right_columns, read_series},
     {"panels", columns, right_columns, [](auto& options, const Json& value) { options.panels = columns_of(value); }},
     {"order", "VALUE,...", right_order, read_order},
     {"where", selection, right_selection,

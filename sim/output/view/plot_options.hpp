@@ -62,6 +62,8 @@ struct PlotOptions {
   std::optional<std::string> unit;  ///< if not given, that of the column `y`
   double scale = 1;                 ///< the size of `unit` in units of the column
   std::vector<std::string> series{"strategy"}, panels{"profile"};
+  bool usual_series = true;        ///< `series` was not given: what else tells rows apart joins it,
+  std::vector<std::string> apart;  ///< as these columns
   RowSelection where, mark;
   std::vector<std::string> error;  ///< a column: half the length of error bars; two: their ends
   std::vector<std::string> band;   ///< the same, for filled areas behind lines

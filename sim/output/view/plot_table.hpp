@@ -54,6 +54,9 @@ constexpr std::size_t most_panels = 100, most_series = 200, most_points = 2000;
 void require_at_most(std::size_t most, std::size_t count, const char* what, const PlotData& data,
                      const ResultLine& row);
 
+/// Adds to PlotOptions::apart, which `data` reads, the columns that tell rows of one point apart.
+void tell_apart(const PlotData& data, PlotOptions& options);
+
 /// Groups the rows into panels and series, in the order of the file. Throws InputError if two rows give the same point.
 std::vector<PlotPanel> panels_of(const PlotData& data);
 

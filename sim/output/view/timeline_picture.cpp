@@ -120,12 +120,13 @@ double add_iteration(const TimelineCanvas& canvas, bool pipeline, double top) {
   return add_timeline_memory(canvas, add_timeline_lanes(canvas, top)) + 4;
 }
 
-std::string note_on(const std::vector<DrawnIteration>& timelines) {
+std::string note_on(const std::vector<DrawnIteration>& timelines, bool is_narrow) {
   std::string note;
   if (std::ranges::any_of(timelines, &DrawnIteration::pipeline))
     note +=
         "Numbers on passes are micro-batches; a rank's later chunks, and backward passes next to forward ones, are "
         "lower. ";
+  if (is_narrow) note += "Many passes are too narrow for a number: fewer micro-batches (--micro-batches) have room. ";
   if (std::ranges::any_of(timelines, [](const DrawnIteration& one) { return !one.rows.network.empty(); }))
     note += "Numbers on collectives are blocks of the plan, in its order. ";
   if (std::ranges::any_of(timelines, &DrawnIteration::has_inside))
@@ -154,6 +155,7 @@ Drawing timeline_picture(const std::vector<Outcome>& outcomes) {
   const double page = std::clamp(around_field + wanted * longest, timeline_page_width, widest_timeline_page);
   const Box field{left, 0, page - around_field, 0};
   const double scale = field.width / longest;
+  const bool is_narrow = scale < wanted / 2;
 
   Drawing drawing{.width = page, .title = apart_names.title()};
   double top = add_title(drawing, style::margin, apart_names.title());
@@ -168,7 +170,7 @@ Drawing timeline_picture(const std::vector<Outcome>& outcomes) {
   const double bottom =
       add_axis_below(drawing, whole, axis, scale_with_room(axis, {0, longest / unit.size}, field.width));
   for (Shape& shape : panels.shapes) drawing.add(std::move(shape));
-  drawing.height = add_note(drawing, bottom + 4, note_on(timelines)) + style::margin - 4;
+  drawing.height = add_note(drawing, bottom + 4, note_on(timelines, is_narrow)) + style::margin - 4;
   return drawing;
 }
 

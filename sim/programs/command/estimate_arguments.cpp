@@ -339,7 +339,7 @@ std::vector<KnownSpeed> known_speeds(const EstimateArguments& arguments, const E
       throw InputError(one.place,
                        fmt::format("is {:.0f} % of the peak of {} in {}", 100 * (one.value / most), request.device.name,
                                    request.precision),
-                       fmt::format("at most {}", one.text(most)));
+                       fmt::format("at most {} for one GPU", one.text(most)));
     }
   if (known.size() > 1 && request.host)
     throw InputError(argument("--host"), "cannot be combined with several speeds, which determine the host's time",

@@ -236,6 +236,31 @@ ddp_bucket_cap_mb: 50
   CHECK(config.settings[1].value == "runs/model");
 }
 
+TEST_CASE("accelerate's ParallelismConfig") {
+  const auto flags = [](const std::string& sizes, const std::string& rest = "") {
+    return flags_of(
+        "a.yaml", "distributed_type: FSDP\nfsdp_config: {fsdp_version: 2}\n" + rest + "parallelism_config:\n" + sizes);
+  };
+  const std::string size = "  parallelism_config_";
+  CHECK(flags(size + "dp_replicate_size: 4\n" + size + "dp_shard_size: 8\n" + size + "tp_size: 1\n") ==
+        "--strategy fsdp2 --reshard all --shard-group 8 --workers 32");
+  CHECK(flags(size + "dp_shard_size: 8\n", "num_processes: 8\n") == "--strategy fsdp2 --reshard all --workers 8");
+  // The shards of a group lie among dp_shard and cp.
+  CHECK(flags(size + "dp_replicate_size: 2\n" + size + "dp_shard_size: 4\n" + size + "tp_size: 8\n" + size +
+              "cp_size: 2\n") == "--strategy fsdp2 --reshard all --shard-group 8 --tp 8 --cp 2 --workers 128");
+  CHECK(flags_of("a.yaml",
+                 "distributed_type: MULTI_GPU\nparallelism_config: {parallelism_config_dp_replicate_size: "
+                 "8}\n") == "--strategy ddp --workers 8");
+  const ConfigFile ones = read_text("a.yaml", "distributed_type: MULTI_GPU\nparallelism_config:\n" + size +
+                                                  "tp_size: 1\n" + size + "cp_comm_strategy: allgather\n");
+  CHECK(ones.not_simulated.empty());
+  CHECK(ones.unknown.empty());
+  CHECK(error_place([&] { flags(size + "dp_shard_size: 8\n", "num_processes: 16\n"); }) ==
+        "a.yaml: line 3: num_processes");
+  CHECK(error_place([&] { flags(size + "dp_replicate_size: 8\n"); }) ==
+        "a.yaml: line 4: parallelism_config.parallelism_config_dp_replicate_size");
+}
+
 TEST_CASE("a model's folder, and environment variables") {
   Files files;
   files.add("m/config.json", R"({"model_type": "llama"})");

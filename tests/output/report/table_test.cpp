@@ -56,6 +56,28 @@ TEST_CASE("numbers of very different sizes or kinds have a unit each") {
         "b   1 s     20 ms\n");
 }
 
+TEST_CASE("a few numbers that are much larger leave the others their digits") {
+  Table slow({"", "iteration", {"exposed", "iteration", false}});
+  slow.add({"a", cell::seconds(0.4282), cell::seconds(0.0366)});
+  slow.add({"b", cell::seconds(3600), cell::seconds(3599.6)});
+  slow.add({"c", cell::seconds(3700), cell::seconds(3699.6)});
+  CHECK(slow.text({}) ==
+        "   iteration   exposed\n"
+        "           s         s\n"
+        "----------------------\n"
+        "a      0.428     0.037\n"
+        "b   3600.000  3599.600\n"
+        "c   3700.000  3699.600\n");
+  Table slower({"", "time"});
+  for (const double seconds : {0.0042, 36.0, 37.0}) slower.add({"a", cell::seconds(seconds)});
+  CHECK(slower.text({}) ==
+        "     time\n"
+        "---------\n"
+        "a  4.2 ms\n"
+        "a    36 s\n"
+        "a    37 s\n");
+}
+
 TEST_CASE("a table that does not fit breaks names and texts into lines, and then into tables") {
   const Table table = table_of_three();
   // 13 + 9 + 13 + 10 + 28 and four gaps: 81.

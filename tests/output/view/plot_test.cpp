@@ -129,15 +129,29 @@ TEST_CASE("a label may name a series of several columns") {
   CHECK(svg.find("DDP, two<") == std::string::npos);
 }
 
-TEST_CASE("two rows that would be one point: the complaint names the text that tells them apart") {
-  CHECK(error_place([] {
-          PlotOptions options;
-          figure("profile,strategy,cluster,workers,speedup,memory\na,ddp,slow,8,7,x\na,ddp,fast,8,6,y\n", options);
-        }) == "rows.csv: line 3");
-  CHECK(error_place([] {
-          PlotOptions options;
-          figure("profile,strategy,workers,speedup,memory\na,ddp,8,7,x\na,ddp,8,6,y\n", options);
-        }) == "rows.csv: line 3");
+TEST_CASE("strategies of which a sweep has several are told apart by what differs, unless a series was given") {
+  const std::string csv =
+      "profile,strategy,cluster,options,workers,speedup,memory\n"
+      "a,ddp,slow,bucket_cap=1 MB;first_bucket=1 MB,8,7,x\na,ddp,slow,bucket_cap=25 MB;first_bucket=25 MB,8,6,y\n"
+      "a,wfbp,slow,,8,5,z\n";
+  const std::string svg = to_svg(figure(csv, {}));
+  CHECK(svg.find("DDP, bucket_cap=1 MB<") != std::string::npos);
+  CHECK(svg.find("DDP, bucket_cap=25 MB<") != std::string::npos);
+  CHECK(svg.find("WFBP<") != std::string::npos);
+  CHECK(to_svg(figure(csv + "a,wfbp,fast,,8,5,z\n", {})).find("WFBP, fast<") != std::string::npos);
+  PlotOptions given;
+  read_plot_option(given, "series=strategy", {"--set", ""});
+  CHECK(error_place([&] { figure(csv, given); }) == "rows.csv: line 3");
+  // Options that are numbers, and a number that the registry does not know.
+  CHECK(to_svg(figure("profile,strategy,options,workers,speedup,mine\na,fsdp2,shard_group=8,8,7,1\n"
+                      "a,fsdp2,shard_group=4,8,6,2\n",
+                      {}))
+            .find("FSDP2, shard_group=4<") != std::string::npos);
+}
+
+TEST_CASE("two rows that differ only in numbers cannot be one point") {
+  CHECK(error_place([] { figure("profile,strategy,workers,speedup,memory\na,ddp,8,7,x\na,ddp,8,6,y\n", {}); }) ==
+        "rows.csv: line 3");
 }
 
 TEST_CASE("a figure marks what does not fit into memory, and says so") {

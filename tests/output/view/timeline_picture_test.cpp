@@ -757,6 +757,26 @@ TEST_CASE("eight ranks with 32 micro-batches have a number on each pass") {
   CHECK(texts(apart, "micro-batch").size() == passes);
 }
 
+TEST_CASE("a pipeline with too many micro-batches for their numbers says so") {
+  Profile profile;
+  profile.name = "p";
+  for (LayerId layer = 0; layer < 2; ++layer) {
+    profile.layers.push_back({std::to_string(layer), to_time(1e-3), to_time(2e-3)});
+    profile.tensors.push_back({std::to_string(layer), 1000, 4000, layer});
+  }
+  Scenario scenario = scenario_of(profile, "ddp", 4, 10e-6, 1e-9);
+  scenario.options.parallel.pp = 2;
+  scenario.options.parallel.p2p_bytes = 1000;
+  const auto notes = [&](std::int64_t micro_batches) {
+    scenario.options.strategy.sharding.accumulate = micro_batches;
+    const std::vector<std::string> all = texts(timeline_picture({run(scenario)}), "");
+    return std::ranges::count_if(all, [](const std::string& one) { return one.find("--micro-batches") != one.npos; });
+  };
+  // A forward pass is 1 ms long. Of 3000 pixels it has 30 if the iteration takes 99 ms, 2 if it takes 1.54 s.
+  CHECK(notes(32) == 0);
+  CHECK(notes(512) == 1);
+}
+
 namespace {
 
 // Four layers of 1 ms forward and 2 ms backward, every other one of experts, which exchanges tokens in each pass among

@@ -139,6 +139,15 @@ class Judge(program.Case):
         self.assertEqual(answer["verdict"], "suspiciously fast")
         self.assertEqual((answer["causes"][0]["kind"], answer["causes"][0]["flags"]), ("number", []))
         self.assertIn("64 GPUs", answer["causes"][0]["cause"])
+        self.assertEqual((answer["of_all"]["verdict"], answer["of_part"]), ("as expected", None))
+        self.assertAlmostEqual(answer["of_all"]["tokens_per_s_per_gpu"], per_gpu, delta=1e-6 * per_gpu)
+        self.assertAlmostEqual(answer["of_all"]["ratio"], 1, delta=1e-6)
+        answer = self.judged(*PORTS, "--tokens-per-second", repr(per_gpu / 64))
+        self.assertEqual((answer["of_part"]["verdict"], answer["of_all"]), ("as expected", None))
+        self.assertAlmostEqual(answer["of_part"]["tokens_per_s_per_gpu"], per_gpu, delta=1e-6 * per_gpu)
+        # A fifth of what is expected is only slow, and no number of 16 GPUs.
+        answer = self.judged(*RESNET, "--samples-per-second", repr(self.ran(*RESNET)["samples_per_s_per_gpu"] / 5))
+        self.assertEqual((answer["verdict"], answer["of_all"], answer["of_part"]), ("slow", None, None))
 
     def test_one_of_several_micro_batches(self):
         words = [*RESNET, "--accumulate", 4]

@@ -134,7 +134,7 @@ const char* const command_lines[] = {
     "judge --iteration 4 --model llama3-8b --device h100 --batch 1 --cluster h100x8-8x400gbps --rails 4 --workers 64 "
     "--strategy fsdp2",
     "judge --tokens-per-second 100 --profile llama3-8b_h100_b1_bf16 --cluster nvl72 --workers 64 --strategy ddp",
-    "judge --samples-per-second 900 --profile resnet50_v100_b32 --cluster v100x4-pcie-100gbib --strategy wfbp "
+    "judge --samples-per-second 4900 --profile resnet50_v100_b32 --cluster v100x4-pcie-100gbib --strategy wfbp "
     "--fidelity alpha-beta",
     "judge --mfu 0.9 --profile llama3-8b_h100_b1_bf16 --cluster h100x8-8x400gbps --workers 64 --strategy fsdp2",
     "judge nccl.log --cluster k80-10gbe --workers 8",
