@@ -13,8 +13,10 @@
 // fair_links.hpp keeps such rates while flows come and go; this file computes them once, for any u.
 #pragma once
 
+#include <cstdint>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "sim/inputs/cluster/topology.hpp"
@@ -33,7 +35,48 @@ struct SharedFlow {
   double fastest = std::numeric_limits<double>::infinity();  ///< an upper bound of its rate
 };
 
-/// The max-min fair rates of `flows` on links of these capacities, by LinkId. A flow without links is infinitely fast.
-std::vector<double> max_min_rates(std::span<const double> capacities, std::span<const SharedFlow> flows);
+/// Computes rates on the same links again and again, without new memory.
+class MaxMin {
+ public:
+  /// `capacities`: by LinkId.
+  explicit MaxMin(std::vector<double> capacities) : capacities_(std::move(capacities)), links_(capacities_.size()) {}
+
+  /// The max-min fair rates, until the next call. A flow without links is infinitely fast.
+  std::span<const double> rates(std::span<const SharedFlow> flows);
+
+ private:
+  struct LinkState {
+    double left = 0;         // the capacity that settled flows leave
+    double growing = 0;      // Σ count·u of the flows that are not settled
+    double most = 0;         // an upper bound of its use: each flow at its fastest
+    std::uint32_t open = 0;  // the number of flows that are not settled
+    std::uint32_t last = 0;  // of its flows in on_links_; 0: none
+  };
+  struct OnLink {
+    std::uint32_t flow, before;  // the flow before this one on the same link, as in `last`
+  };
+  // A link, and a lower bound of the level at which it is full.
+  struct Filling {
+    double level;
+    LinkId link;
+    bool operator<(const Filling& other) const {  // without branches
+      return static_cast<int>(level < other.level) |
+             (static_cast<int>(level == other.level) & static_cast<int>(link < other.link));
+    }
+  };
+
+  void put_on_links(std::span<const SharedFlow> flows);
+  void find_links_to_fill();
+  void replace_first(Filling filling);
+  void settle_flows_on(LinkId link, double level, std::span<const SharedFlow> flows);
+
+  std::vector<double> capacities_;
+  std::vector<LinkState> links_;
+  std::vector<OnLink> on_links_;
+  std::vector<Filling> full_at_;         // a heap, the least at the front
+  std::vector<std::uint32_t> together_;  // the flows that settle on one link
+  std::vector<double> rates_;
+  std::size_t open_ = 0;  // the number of flows that are not settled
+};
 
 }  // namespace allreplay
