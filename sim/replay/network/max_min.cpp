@@ -1,32 +1,43 @@
 #include "sim/replay/network/max_min.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <utility>
 
 namespace allreplay {
 
 namespace {
 
-constexpr double not_settled = -1;
+constexpr double not_settled = -1, never_full = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
+MaxMin::MaxMin(std::vector<double> capacities)
+    : capacities_(std::move(capacities)),
+      links_(capacities_.size()),
+      leaves_(std::bit_ceil(capacities_.size())),
+      level_(2 * leaves_, never_full) {}
+
 std::span<const double> MaxMin::rates(std::span<const SharedFlow> flows) {
   put_on_links(flows);
-  find_links_to_fill();
+  find_levels();
   while (open_ > 0) {
-    const auto [level, l] = full_at_.front();
-    const LinkState& link = links_[l];
+    const double level = level_[1];
+    if (level == never_full) {
+      std::ranges::replace(rates_, not_settled, never_full);
+      break;
+    }
+    const LinkId first = first_to_fill();
+    const LinkState& link = links_[first];
     if (link.open > 0) {
       const double now = std::max(0.0, link.left) / link.growing;
       if (now > level) {
-        replace_first({now, l});
+        set_level(first, now);
         continue;
       }
-      settle_flows_on(l, level, flows);
+      settle_flows_on(first, level, flows);
     }
-    const Filling last = full_at_.back();
-    full_at_.pop_back();
-    if (!full_at_.empty()) replace_first(last);
+    set_level(first, never_full);
   }
   return rates_;
 }
@@ -41,7 +52,7 @@ void MaxMin::put_on_links(std::span<const SharedFlow> flows) {
   std::uint32_t place = 0;
   for (std::uint32_t f = 0; f < flows.size(); ++f) {
     const double count = flows[f].count, fastest = flows[f].fastest * count;
-    if (flows[f].uses.empty()) rates_[f] = std::numeric_limits<double>::infinity(), --open_;
+    if (flows[f].uses.empty()) rates_[f] = never_full, --open_;
     for (const LinkUse& use : flows[f].uses) {
       LinkState& link = links_[use.link];
       link.growing += count * use.amount;
@@ -54,27 +65,31 @@ void MaxMin::put_on_links(std::span<const SharedFlow> flows) {
 }
 
 // Omits links that are never full: they are not bottlenecks. With large collectives these are most links.
-void MaxMin::find_links_to_fill() {
-  full_at_.clear();
+void MaxMin::find_levels() {
   for (LinkId l = 0; l < links_.size(); ++l) {
     LinkState& link = links_[l];
     link.left = capacities_[l];
-    if (link.open > 0 && link.most >= capacities_[l] * (1 - 1e-9)) full_at_.push_back({link.left / link.growing, l});
+    const bool may_fill = link.most >= capacities_[l] * (1 - 1e-9);
+    level_[leaves_ + l] = may_fill && link.open > 0 ? link.left / link.growing : never_full;
   }
-  std::make_heap(full_at_.begin(), full_at_.end(), [](const Filling& a, const Filling& b) { return b < a; });
+  for (std::size_t node = leaves_ - 1; node > 0; --node)
+    level_[node] = std::min(level_[2 * node], level_[2 * node + 1]);
 }
 
-// Replaces the heap's first entry.
-void MaxMin::replace_first(Filling filling) {
-  const std::size_t size = full_at_.size();
-  std::size_t at = 0;
-  for (std::size_t child = 1; child < size; child = 2 * at + 1) {
-    if (child + 1 < size) child += full_at_[child + 1] < full_at_[child] ? 1 : 0;
-    if (!(full_at_[child] < filling)) break;
-    full_at_[at] = full_at_[child];
-    at = child;
+// The first one of the links that fill next.
+LinkId MaxMin::first_to_fill() const {
+  std::size_t node = 1;
+  while (node < leaves_) node = 2 * node + (level_[2 * node] != level_[1] ? 1 : 0);
+  return static_cast<LinkId>(node - leaves_);
+}
+
+void MaxMin::set_level(LinkId link, double level) {
+  std::size_t node = leaves_ + link;
+  level_[node] = level;
+  for (; node > 1; node /= 2) {
+    level = std::min(level, level_[node ^ 1]);
+    level_[node / 2] = level;
   }
-  full_at_[at] = filling;
 }
 
 // Settles the open flows of a link that is full at this level, in their order.

@@ -16,7 +16,6 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "sim/inputs/cluster/topology.hpp"
@@ -39,7 +38,7 @@ struct SharedFlow {
 class MaxMin {
  public:
   /// `capacities`: by LinkId.
-  explicit MaxMin(std::vector<double> capacities) : capacities_(std::move(capacities)), links_(capacities_.size()) {}
+  explicit MaxMin(std::vector<double> capacities);
 
   /// The max-min fair rates, until the next call. A flow without links is infinitely fast.
   std::span<const double> rates(std::span<const SharedFlow> flows);
@@ -55,25 +54,19 @@ class MaxMin {
   struct OnLink {
     std::uint32_t flow, before;  // the flow before this one on the same link, as in `last`
   };
-  // A link, and a lower bound of the level at which it is full.
-  struct Filling {
-    double level;
-    LinkId link;
-    bool operator<(const Filling& other) const {  // without branches
-      return static_cast<int>(level < other.level) |
-             (static_cast<int>(level == other.level) & static_cast<int>(link < other.link));
-    }
-  };
-
   void put_on_links(std::span<const SharedFlow> flows);
-  void find_links_to_fill();
-  void replace_first(Filling filling);
+  void find_levels();
+  LinkId first_to_fill() const;
+  void set_level(LinkId link, double level);
   void settle_flows_on(LinkId link, double level, std::span<const SharedFlow> flows);
 
   std::vector<double> capacities_;
   std::vector<LinkState> links_;
   std::vector<OnLink> on_links_;
-  std::vector<Filling> full_at_;         // a heap, the least at the front
+  // A binary tree of lower bounds of the levels at which links are full: node i has the lesser one of nodes 2i and 2i +
+  // 1, the last `leaves_` are those of the links. Its loops have no branches to guess, unlike those of a heap.
+  std::size_t leaves_;
+  std::vector<double> level_;
   std::vector<std::uint32_t> together_;  // the flows that settle on one link
   std::vector<double> rates_;
   std::size_t open_ = 0;  // the number of flows that are not settled
