@@ -54,6 +54,7 @@ class MaxMin {
   struct OnLink {
     std::uint32_t flow, before;  // the flow before this one on the same link, as in `last`
   };
+
   void put_on_links(std::span<const SharedFlow> flows);
   void find_levels();
   LinkId first_to_fill() const;
@@ -63,8 +64,8 @@ class MaxMin {
   std::vector<double> capacities_;
   std::vector<LinkState> links_;
   std::vector<OnLink> on_links_;
-  // A binary tree of lower bounds of the levels at which links are full: node i has the lesser one of nodes 2i and 2i +
-  // 1, the last `leaves_` are those of the links. Its loops have no branches to guess, unlike those of a heap.
+  // A binary tree of lower bounds of the levels at which links are full: a node has the lesser one of its two children,
+  // 2i and 2i + 1; the last `leaves_` nodes are the links. Unlike a heap's, its loops have no branches to guess.
   std::size_t leaves_;
   std::vector<double> level_;
   std::vector<std::uint32_t> together_;  // the flows that settle on one link

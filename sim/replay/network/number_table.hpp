@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "sim/replay/network/large_pages.hpp"
+
 namespace allreplay {
 
 /// A look-up is bound by memory latency, so it reads one small place.
@@ -25,7 +27,7 @@ class NumberTable {
   /// REQUIRES: number != none, and it is not in the table.
   void add(std::uint32_t hash, std::uint32_t number) {
     if (2 * ++taken_ > places_.size())
-      for (const Place& place : std::exchange(places_, std::vector<Place>(2 * places_.size())))
+      for (const Place& place : std::exchange(places_, Places(2 * places_.size())))
         if (place.number != none) put(place);
     put({hash, number});
   }
@@ -37,6 +39,7 @@ class NumberTable {
     std::uint32_t hash = 0;
     std::uint32_t number = none;
   };
+  using Places = std::vector<Place, LargePages<Place>>;
 
   void put(const Place& place) {
     std::size_t at = place.hash;
@@ -44,7 +47,7 @@ class NumberTable {
     places_[at & (places_.size() - 1)] = place;
   }
 
-  std::vector<Place> places_{{}};  // their number is a power of two; at most half of them are taken
+  Places places_ = Places(1);  // their number is a power of two; at most half of them are taken
   std::size_t taken_ = 0;
 };
 
