@@ -26,7 +26,8 @@ FullLinks::FullLinks(std::span<const std::shared_ptr<const RoundLoads>> collecti
     std::vector<std::uint32_t> of_jobs;
     for (const auto& [shape, amount] : row)
       if (job_of_shape_[shape] != nobody) of_jobs.push_back(shape);
-    std::ranges::stable_sort(of_jobs, {}, [&](std::uint32_t shape) { return job_of_shape_[shape]; });
+    const auto by_job = [&](std::uint32_t a, std::uint32_t b) { return job_of_shape_[a] < job_of_shape_[b]; };
+    std::stable_sort(of_jobs.begin(), of_jobs.end(), by_job);
     if (of_jobs.empty() || job_of_shape_[of_jobs.front()] == job_of_shape_[of_jobs.back()]) continue;
     const auto [known, fresh] = numbers.emplace(row, static_cast<LinkId>(alike_.size()));
     if (fresh) {

@@ -24,7 +24,7 @@ std::span<const double> MaxMin::rates(std::span<const SharedFlow> flows) {
   while (open_ > 0) {
     const double level = level_[1];
     if (level == never_full) {
-      std::ranges::replace(rates_, not_settled, never_full);
+      std::replace(rates_.begin(), rates_.end(), not_settled, never_full);
       break;
     }
     const LinkId first = first_to_fill();
@@ -79,7 +79,7 @@ void MaxMin::find_levels() {
 // The first one of the links that fill next.
 LinkId MaxMin::first_to_fill() const {
   std::size_t node = 1;
-  while (node < leaves_) node = 2 * node + (level_[2 * node] != level_[1] ? 1 : 0);
+  while (node < leaves_) node = 2 * node + (level_[2 * node] > level_[1] ? 1 : 0);
   return static_cast<LinkId>(node - leaves_);
 }
 

@@ -2,6 +2,7 @@
 #include "sim/replay/network/max_min.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "tests/catch.hpp"
@@ -91,6 +92,16 @@ TEST_CASE("max-min with amounts and counts") {
   // Nothing is left over from the calls before.
   CHECK(rates_of(links, {{a}, {b}}) == rates);
   CHECK(rates_of(links, {{a}}) == std::vector<double>{1});
+}
+
+TEST_CASE("a flow is infinitely fast without links, or if its links are never full") {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const std::vector<LinkUse> narrow = {{0, 1}, {1, 1}}, wide = {{1, 1}};
+  MaxMin links({1, infinity});
+  CHECK(rates_of(links, {{narrow}, {{}}, {wide}, {narrow}}) == std::vector<double>{0.5, infinity, infinity, 0.5});
+  MaxMin none({});
+  CHECK(rates_of(none, {{{}}}) == std::vector<double>{infinity});
+  CHECK(rates_of(none, {}).empty());
 }
 
 TEST_CASE("kept rates if flows share whole routes, or each meets the next") {
