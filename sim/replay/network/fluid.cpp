@@ -27,7 +27,8 @@ FluidNetwork::FluidNetwork(std::vector<std::shared_ptr<const RoundLoads>> collec
       alpha_(alpha * 1e12),
       gamma_(gamma * 1e12),
       rates_(rates),
-      nccl_(std::move(nccl)) {
+      nccl_(std::move(nccl)),
+      fair_(std::vector<double>(shapes_->folded_links(), 1.0)) {
   nccl_.resize(collectives_.size());
 }
 
@@ -353,23 +354,23 @@ void FluidNetwork::set_speeds(State& state) const {
 
 // Finds the speeds of rounds that move simultaneously.
 Meetings::Id FluidNetwork::find_speeds(MovingRounds& moving) const {
-  std::vector<AlikeRounds> together;
+  together_.clear();
   for (std::size_t i = 0; i < moving.size; ++i) {
     const bool background = i >= own(moving);
     const std::uint32_t shape = background ? moving.shape[i] - MovingRounds::endless : moving.shape[i];
-    if (together.empty() || together.back().shape != shape || background) together.push_back({shape});
-    ++together.back().count;
+    if (together_.empty() || together_.back().shape != shape || background) together_.push_back({shape});
+    ++together_.back().count;
   }
-  std::vector<SharedFlow> flows;
-  for (const AlikeRounds& rounds : together)
-    flows.push_back({(*shapes_)[rounds.shape], static_cast<double>(rounds.count), 1.0 / rounds.count});
-  const std::vector<double> speeds = max_min_rates(std::vector<double>(shapes_->folded_links(), 1.0), flows);
+  flows_.clear();
+  for (const AlikeRounds& rounds : together_)
+    flows_.push_back({(*shapes_)[rounds.shape], static_cast<double>(rounds.count), 1.0 / rounds.count});
+  const std::span<const double> speeds = fair_.rates(flows_);
   auto speed = moving.speed.begin();
   for (std::size_t i = 0; i < speeds.size(); ++i) {
-    together[i].speed = std::min(speeds[i], 1.0);
-    speed = std::fill_n(speed, together[i].count, together[i].speed);
+    together_[i].speed = std::min(speeds[i], 1.0);
+    speed = std::fill_n(speed, together_[i].count, together_[i].speed);
   }
-  const Meetings::Id meeting = meetings_ ? meeting_of(together) : Meetings::none;
+  const Meetings::Id meeting = full_links_ ? full_links_->meeting_of(together_) : Meetings::none;
   known_speeds_.keep(moving, meeting);
   return meeting;
 }

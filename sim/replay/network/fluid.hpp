@@ -21,7 +21,9 @@
 
 #include "sim/plans/collective/call.hpp"
 #include "sim/replay/engine/server.hpp"
+#include "sim/replay/network/full_links.hpp"
 #include "sim/replay/network/known_speeds.hpp"
+#include "sim/replay/network/max_min.hpp"
 #include "sim/replay/network/meetings.hpp"
 #include "sim/replay/network/nccl_on_links.hpp"
 #include "sim/replay/network/round_load.hpp"
@@ -102,20 +104,8 @@ class FluidNetwork final : public NetworkOfJobs {
   template <class Counted>
   Load load_if(const Counted& counted) const;
   std::uint32_t job_of(const Running& running) const { return job_of_call_.empty() ? 0 : job_of_call_[running.call]; }
-  // Moving rounds of the same shape: they load the links identically.
-  struct AlikeRounds {
-    std::uint32_t shape = 0;
-    std::uint32_t count = 0;
-    double speed = 0;  // of each round, as a fraction of full speed
-  };
-  // Links that all shapes use equally, and the jobs' shapes that use them.
-  struct MeetingLinks {
-    std::vector<LinkId> links;
-    std::vector<std::uint32_t> shapes;
-  };
   // The number of those that are not background flows.
   std::size_t own(const MovingRounds& moving) const { return moving.size - background_; }
-  void find_meeting_links();
   void set_background(std::span<const std::uint32_t> shapes);
   void advance_to(Time now);
   State state_at(Time now) const;
@@ -137,7 +127,6 @@ class FluidNetwork final : public NetworkOfJobs {
   void end_transfers(State& state) const;
   void set_speeds(State& state) const;
   Meetings::Id find_speeds(MovingRounds& moving) const;
-  Meetings::Id meeting_of(std::span<const AlikeRounds> together) const;
   void remove_ended(double at, std::vector<TaskId>& done);
   void set_durations(Running& running) const;
   double relative(Time now) const { return static_cast<double>((now - origin_).count()); }
@@ -155,10 +144,10 @@ class FluidNetwork final : public NetworkOfJobs {
   std::size_t background_ = 0;  // the number of flows that never end
   std::vector<std::uint32_t> job_of_call_;
   Meetings* meetings_ = nullptr;
-  // For meetings, by shape: its job (`nobody` for background flows), and its uses of meeting_links_, by index.
-  std::vector<std::uint32_t> job_of_shape_;
-  std::vector<Shape> meeting_uses_;
-  std::vector<MeetingLinks> meeting_links_;
+  mutable std::optional<FullLinks> full_links_;  // for meetings_
+  mutable MaxMin fair_;
+  mutable std::vector<AlikeRounds> together_;  // for find_speeds()
+  mutable std::vector<SharedFlow> flows_;      // likewise
   mutable KnownSpeeds known_speeds_;
 };
 

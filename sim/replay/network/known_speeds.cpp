@@ -2,51 +2,39 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 namespace allreplay {
 
 const Meetings::Id* KnownSpeeds::recall(MovingRounds& moving) const {
-  for (std::size_t at = tag(moving);; ++at) {
-    const Place place = places_[at & (places_.size() - 1)];
-    if (place.first == 0) return nullptr;
-    const Four* four = &kept_[place.first];
-    if (place.hash != tag(moving) || four->size != moving.size) continue;
-    const Meetings::Id* meeting = &four->meeting;
+  const std::uint32_t first = first_.find(hash_of(moving.hash), [&](std::uint32_t number) {
+    const Four* four = &kept_[number];
+    if (four->size != moving.size) return false;
     std::uint32_t difference = 0;
     for (std::size_t i = 0; i < moving.size; i += MovingRounds::lanes, ++four) {
       for (std::size_t lane = 0; lane < MovingRounds::lanes; ++lane)
         difference |= four->shape[lane] ^ moving.shape[i + lane];
       std::memcpy(&moving.speed[i], four->speed.data(), sizeof four->speed);
     }
-    if (difference == 0) return meeting;
-  }
+    return difference == 0;
+  });
+  return first == NumberTable::none ? nullptr : &kept_[first].meeting;
 }
 
 KnownSpeeds::WithOneMore KnownSpeeds::recall(const MovingRounds& moving, std::uint32_t shape, std::size_t place) const {
-  const auto hash = static_cast<std::uint32_t>((moving.hash + MovingRounds::hash_of(shape)) >> 32);
-  for (std::size_t at = hash;; ++at) {
-    const Place found = places_[at & (places_.size() - 1)];
-    if (found.first == 0) return {};
-    const WithOneMore with{&kept_[found.first], place};
-    if (found.hash != hash || with.known->size != moving.size + 1) continue;
+  const std::uint32_t hash = hash_of(moving.hash + MovingRounds::hash_of(shape));
+  const std::uint32_t first = first_.find(hash, [&](std::uint32_t number) {
+    const WithOneMore with{&kept_[number], place};
+    if (with.known->size != moving.size + 1) return false;
     std::uint32_t difference = with.its_shape() ^ shape;
     for (std::size_t i = 0; i < moving.size; ++i) difference |= with.shape_of(i) ^ moving.shape[i];
-    if (difference == 0) return with;
-  }
+    return difference == 0;
+  });
+  return {first == NumberTable::none ? nullptr : &kept_[first], place};
 }
 
 void KnownSpeeds::keep(const MovingRounds& moving, Meetings::Id meeting) {
   if (MovingRounds::lanes * kept_.size() + moving.size > most_) forget();
-  const auto put = [&](const Place& place) {
-    std::size_t at = place.hash;
-    while (places_[at & (places_.size() - 1)].first != 0) ++at;
-    places_[at & (places_.size() - 1)] = place;
-  };
-  if (2 * ++taken_ > places_.size())
-    for (const Place& place : std::exchange(places_, std::vector<Place>(2 * places_.size())))
-      if (place.first != 0) put(place);
-  put({tag(moving), static_cast<std::uint32_t>(kept_.size())});
+  first_.add(hash_of(moving.hash), static_cast<std::uint32_t>(kept_.size()));
   for (std::size_t i = 0; i < moving.size; i += MovingRounds::lanes) {
     Four& four = kept_.emplace_back();
     std::copy_n(moving.speed.begin() + static_cast<std::ptrdiff_t>(i), MovingRounds::lanes, four.speed.begin());
@@ -57,9 +45,8 @@ void KnownSpeeds::keep(const MovingRounds& moving, Meetings::Id meeting) {
 }
 
 void KnownSpeeds::forget() {
-  kept_.assign(1, {});  // so that no combination has index 0
-  places_.assign(1, {});
-  taken_ = 0;
+  kept_.assign(1, {});  // NumberTable::none is no combination
+  first_ = {};
 }
 
 }  // namespace allreplay

@@ -6,13 +6,15 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/replay/network/large_pages.hpp"
 #include "sim/replay/network/meetings.hpp"
 #include "sim/replay/network/moving_rounds.hpp"
+#include "sim/replay/network/number_table.hpp"
 
 namespace allreplay {
 
-/// A hash table of combinations of shapes. A look-up is bound by memory latency, so it reads one small place, and one
-/// cache line for four rounds.
+/// A hash table of combinations of shapes. A look-up is bound by memory latency, so it reads one cache line for four
+/// rounds.
 class KnownSpeeds {
  public:
   /// Keeps at most `most` rounds in total (by default some 160 MB), then starts again from empty.
@@ -52,17 +54,11 @@ class KnownSpeeds {
   WithOneMore recall(const MovingRounds& moving, std::uint32_t shape, std::size_t place) const;
 
  private:
-  struct Place {
-    std::uint32_t hash = 0;
-    std::uint32_t first = 0;  // index into kept_; 0: free
-  };
-
-  static std::uint32_t tag(const MovingRounds& moving) { return static_cast<std::uint32_t>(moving.hash >> 32); }
+  static std::uint32_t hash_of(std::uint64_t hash) { return static_cast<std::uint32_t>(hash >> 32); }
 
   std::size_t most_;
-  std::vector<Four> kept_;
-  std::vector<Place> places_;  // their number is a power of two; at most half of them are taken
-  std::size_t taken_ = 0;
+  std::vector<Four, LargePages<Four>> kept_;
+  NumberTable first_;  // of a combination's entries in kept_
 };
 
 }  // namespace allreplay

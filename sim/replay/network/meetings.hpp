@@ -1,31 +1,29 @@
 // Records the full links on which bytes of several jobs moved simultaneously, and the durations.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "sim/inputs/cluster/topology.hpp"
 #include "sim/replay/engine/server.hpp"
+#include "sim/replay/network/numbered_lists.hpp"
 
 namespace allreplay {
 
 class Meetings {
  public:
-  /// A full link, and the jobs whose bytes are on it: at least two, sorted.
-  struct Place {
-    LinkId link = 0;
-    std::vector<std::uint32_t> jobs;
-    auto operator<=>(const Place&) const = default;
-  };
+  /// The number of a place: a full link, and the jobs whose bytes are on it.
+  using Place = std::uint32_t;
   /// The number of a meeting: a set of places at the same time.
   using Id = std::uint32_t;
   static constexpr Id none = 0;
 
-  /// The number of the meeting at these places. `places`: in the order of links.
-  Id number(const std::vector<Place>& places);
+  /// `jobs`: at least two, sorted.
+  Place place(LinkId link, std::span<const std::uint32_t> jobs);
+
+  /// The meeting at these places. `places`: sorted.
+  Id number(std::span<const Place> places);
 
   /// Adds to the duration of a meeting.
   void lasts(Id id, double ps) { lasted_[id] += ps; }
@@ -34,7 +32,7 @@ class Meetings {
   const std::vector<double>& lasted() const { return lasted_; }
 
   /// The approximate memory of this record.
-  double bytes() const { return bytes_; }
+  double bytes() const { return places_.bytes() + meetings_.bytes(); }
 
   struct Met {
     LinkId link = 0;
@@ -45,19 +43,10 @@ class Meetings {
   std::vector<Met> of(std::uint32_t job, std::span<const double> since, std::span<const double> until) const;
 
  private:
-  using PlaceId = std::uint32_t;
-
-  struct Hash {
-    std::size_t operator()(const std::vector<PlaceId>& places) const;
-    std::size_t operator()(const Place& place) const;
-  };
-
-  std::unordered_map<Place, PlaceId, Hash> place_numbers_;  // few places, of which meetings are many different sets
-  std::vector<const Place*> places_;                        // by number
-  std::unordered_map<std::vector<PlaceId>, Id, Hash> numbers_;
-  std::vector<const std::vector<PlaceId>*> meetings_{nullptr};  // by number
-  std::vector<double> lasted_{0};                               // by number
-  double bytes_ = 0;
+  NumberedLists places_;              // the link, followed by the jobs; few places, of which meetings are many sets
+  NumberedLists meetings_;            // places
+  std::vector<double> lasted_{0};     // by number of the meeting
+  std::vector<std::uint32_t> place_;  // the last one that was asked for
 };
 
 /// The server of a network that several jobs share. Jobs are known by number.

@@ -110,7 +110,10 @@ void MessageNetwork::update_meeting(LinkId link, Time now) {
   std::sort(jobs.begin(), jobs.end());
   jobs.erase(std::unique(jobs.begin(), jobs.end()), jobs.end());
   if (meeting.id != Meetings::none) meetings_->lasts(meeting.id, static_cast<double>((now - meeting.since).count()));
-  meeting = {full && jobs.size() > 1 ? meetings_->number({{link, std::move(jobs)}}) : Meetings::none, now};
+  meeting = {Meetings::none, now};
+  if (!full || jobs.size() < 2) return;
+  const Meetings::Place place = meetings_->place(link, jobs);
+  meeting.id = meetings_->number({&place, 1});
 }
 
 std::vector<double> MessageNetwork::met(Time now) const {

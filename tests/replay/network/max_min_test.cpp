@@ -2,6 +2,7 @@
 #include "sim/replay/network/max_min.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "tests/catch.hpp"
@@ -15,6 +16,11 @@ namespace {
 
 using Routes = std::vector<std::vector<LinkId>>;
 
+std::vector<double> rates_of(MaxMin& links, const std::vector<SharedFlow>& flows) {
+  const std::span<const double> rates = links.rates(flows);
+  return {rates.begin(), rates.end()};
+}
+
 std::vector<double> rates_of(const std::vector<double>& capacities, const Routes& routes) {
   std::vector<std::vector<LinkUse>> uses;
   for (const auto& route : routes) {
@@ -23,7 +29,8 @@ std::vector<double> rates_of(const std::vector<double>& capacities, const Routes
   }
   std::vector<SharedFlow> flows;
   for (const auto& use : uses) flows.push_back({use});
-  return max_min_rates(capacities, flows);
+  MaxMin links(capacities);
+  return rates_of(links, flows);
 }
 
 // No link carries more than it can, and every flow has a bottleneck: a full link on which no flow is faster. (Then it
@@ -76,11 +83,25 @@ TEST_CASE("max-min with amounts and counts") {
   // Flow 0 uses all of link 0 and half of link 1 at full speed; flow 1 only link 1. Without link 1, flow 0 would have
   // 1, and link 1 is full when x/2 + x = 1: both 2/3.
   const std::vector<LinkUse> a = {{0, 1}, {1, 0.5}}, b = {{1, 1}};
-  const auto rates = max_min_rates(std::vector<double>{1, 1}, std::vector<SharedFlow>{{a}, {b}});
+  MaxMin links({1, 1});
+  const auto rates = rates_of(links, {{a}, {b}});
   CHECK(rates[0] == Approx(2.0 / 3));
   CHECK(rates[1] == Approx(2.0 / 3));
   // Two of flow 1: x/2 + 2x = 1.
-  CHECK(max_min_rates(std::vector<double>{1, 1}, std::vector<SharedFlow>{{a}, {b, 2}})[1] == Approx(0.4));
+  CHECK(rates_of(links, {{a}, {b, 2}})[1] == Approx(0.4));
+  // Nothing is left over from the calls before.
+  CHECK(rates_of(links, {{a}, {b}}) == rates);
+  CHECK(rates_of(links, {{a}}) == std::vector<double>{1});
+}
+
+TEST_CASE("a flow is infinitely fast without links, or if its links are never full") {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const std::vector<LinkUse> narrow = {{0, 1}, {1, 1}}, wide = {{1, 1}};
+  MaxMin links({1, infinity});
+  CHECK(rates_of(links, {{narrow}, {{}}, {wide}, {narrow}}) == std::vector<double>{0.5, infinity, infinity, 0.5});
+  MaxMin none({});
+  CHECK(rates_of(none, {{{}}}) == std::vector<double>{infinity});
+  CHECK(rates_of(none, {}).empty());
 }
 
 TEST_CASE("kept rates if flows share whole routes, or each meets the next") {

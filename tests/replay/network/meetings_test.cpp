@@ -15,11 +15,14 @@ using namespace allreplay;
 
 TEST_CASE("a meeting covers all links that are full simultaneously, and lasts on each of them") {
   Meetings meetings;
-  CHECK(meetings.number({}) == Meetings::none);
-  const Meetings::Id both = meetings.number({{3, {0, 1}}, {5, {0, 1, 2}}}), one = meetings.number({{5, {0, 1, 2}}});
+  const auto number = [&](const std::vector<Meetings::Place>& places) { return meetings.number(places); };
+  const auto place = [&](LinkId link, const std::vector<std::uint32_t>& jobs) { return meetings.place(link, jobs); };
+  CHECK(number({}) == Meetings::none);
+  const Meetings::Place three = place(3, {0, 1}), five = place(5, {0, 1, 2});
+  const Meetings::Id both = number({three, five}), one = number({five});
   CHECK(both != one);
-  CHECK(meetings.number({{5, {0, 1, 2}}}) == one);
-  CHECK(meetings.number({{5, {0, 2}}}) != one);  // the same link, other jobs
+  CHECK(number({place(5, {0, 1, 2})}) == one);
+  CHECK(number({place(5, {0, 2})}) != one);  // the same link, other jobs
   meetings.lasts(both, 10);
   meetings.lasts(one, 4);
   const std::vector<double> early = meetings.lasted();
@@ -48,7 +51,7 @@ TEST_CASE("a full link is kept once, in however many meetings it is") {
   for (std::uint32_t set = 1; set < 1024; ++set) {
     std::vector<Meetings::Place> places;
     for (LinkId link = 0; link < 10; ++link)
-      if (set >> link & 1) places.push_back({link, jobs});
+      if (set >> link & 1) places.push_back(meetings.place(link, jobs));
     CHECK(meetings.number(places) == set);
     if (set == 512) first = meetings.bytes();  // all ten links are known
   }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <span>
 #include <tuple>
 #include <vector>
 
@@ -81,6 +82,7 @@ class NaiveNetwork {
   std::vector<double> run() {
     std::vector<double> capacities, reducer_free;
     for (const Link& link : topology_.links()) capacities.push_back(link.bandwidth * 1e-12);
+    MaxMin links(capacities);
     reducer_free.assign(static_cast<std::size_t>(topology_.hosts()), 0);
     double now = 0;
     for (;;) {
@@ -97,7 +99,7 @@ class NaiveNetwork {
           flows.push_back({message.uses});
           moving.push_back(&message);
         }
-      const std::vector<double> rates = max_min_rates(capacities, flows);
+      const std::span<const double> rates = links.rates(flows);
       double next = std::numeric_limits<double>::infinity();
       for (const Message& message : messages_) {
         if (message.stage == Delayed || message.stage == Reducing) next = std::min(next, message.at);
