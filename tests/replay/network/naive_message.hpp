@@ -160,7 +160,7 @@ class NaiveNetwork {
     Stage stage = Waiting;
   };
 
-  void count_meetings(const std::vector<Message*>& moving, const std::vector<double>& rates,
+  void count_meetings(const std::vector<Message*>& moving, std::span<const double> rates,
                       const std::vector<double>& capacities, double lasts) {
     std::map<LinkId, double> used;
     std::map<LinkId, std::set<std::size_t>> users;
