@@ -106,8 +106,8 @@ std::string sentence_text(const TableCell& cell, const TableCell& like) {
 namespace {
 
 // The common format of a column's numbers: in the unit of their median, with at most three decimals: enough for four
-// digits of the median and three of the smallest number. If three decimals are not enough for two of its digits, each
-// number has its own unit.
+// digits of the median and two of the smallest number. If three decimals are not enough for these, each number has its
+// own unit.
 struct Scale {
   FittingUnit unit{1, ""};
   int decimals = 0;
@@ -138,7 +138,7 @@ Scale scale_of(const std::vector<const TableCell*>& numbers) {
   const double least = sizes.front() / scale.unit.size;
   constexpr double two_digits = 0.0095;  // rounded to three decimals
   if (least < two_digits) return {.apart = true};
-  scale.decimals = std::max(decimals_for(median / scale.unit.size, 4), decimals_for(least, 3));
+  scale.decimals = std::max(decimals_for(median / scale.unit.size, 4), decimals_for(least, 2));
   return scale;
 }
 

@@ -62,12 +62,12 @@ TEST_CASE("a few numbers that are much larger leave the others their digits") {
   slow.add({"b", cell::seconds(3600), cell::seconds(3599.6)});
   slow.add({"c", cell::seconds(3700), cell::seconds(3699.6)});
   CHECK(slow.text({}) ==
-        "   iteration   exposed\n"
-        "           s         s\n"
-        "----------------------\n"
-        "a      0.428     0.037\n"
-        "b   3600.000  3599.600\n"
-        "c   3700.000  3699.600\n");
+        "   iteration  exposed\n"
+        "           s        s\n"
+        "---------------------\n"
+        "a       0.43     0.04\n"
+        "b    3600.00  3599.60\n"
+        "c    3700.00  3699.60\n");
   Table slower({"", "time"});
   for (const double seconds : {0.0042, 36.0, 37.0}) slower.add({"a", cell::seconds(seconds)});
   CHECK(slower.text({}) ==

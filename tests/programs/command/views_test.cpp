@@ -136,6 +136,8 @@ const char* const command_lines[] = {
     "judge --tokens-per-second 100 --profile llama3-8b_h100_b1_bf16 --cluster nvl72 --workers 64 --strategy ddp",
     "judge --samples-per-second 4900 --profile resnet50_v100_b32 --cluster v100x4-pcie-100gbib --strategy wfbp "
     "--fidelity alpha-beta",
+    "judge --tokens-per-second 500000 --profile llama3-8b_h100_b1_bf16 --cluster nvl72 --workers 64 --strategy ddp",
+    "judge --samples-per-second 19 --profile resnet50_v100_b32 --cluster v100x4-pcie-100gbib --strategy wfbp",
     "judge --mfu 0.9 --profile llama3-8b_h100_b1_bf16 --cluster h100x8-8x400gbps --workers 64 --strategy fsdp2",
     "judge nccl.log --cluster k80-10gbe --workers 8",
     "judge --iteration 1350 --profile llama3-8b_h100_b1_bf16 --cluster h100x8-8x400gbps --workers 64 --strategy fsdp2",
