@@ -8,7 +8,7 @@
 // and on which no other flow is faster. Progressive filling finds them: all rates grow together; when a link is full,
 // its flows have found their bottleneck and stop; the others go on. The link that fills next has the least
 // (C_l − use by settled flows) / (Σ of u_fl over the others). This least value never falls from step to step, so a
-// stale value of a link is a lower bound, and a heap of them need not be kept up to date.
+// stale value of a link is a lower bound, and need not be kept up to date.
 //
 // fair_links.hpp keeps such rates while flows come and go; this file computes them once, for any u.
 #pragma once
