@@ -147,7 +147,7 @@ class FluidNetwork final : public NetworkOfJobs {
   mutable std::optional<FullLinks> full_links_;  // for meetings_
   mutable MaxMin fair_;
   mutable std::vector<AlikeRounds> together_;  // for find_speeds()
-  mutable std::vector<SharedFlow> flows_;      // likewise
+  mutable std::vector<SharedFlow> flows_;      // for find_speeds()
   mutable KnownSpeeds known_speeds_;
 };
 

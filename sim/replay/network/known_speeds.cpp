@@ -45,7 +45,7 @@ void KnownSpeeds::keep(const MovingRounds& moving, Meetings::Id meeting) {
 }
 
 void KnownSpeeds::forget() {
-  kept_.assign(1, {});  // NumberTable::none is no combination
+  kept_.assign(1, {});  // since 0 is NumberTable::none
   first_ = {};
 }
 

@@ -44,7 +44,7 @@ std::span<const double> MaxMin::rates(std::span<const SharedFlow> flows) {
 
 void MaxMin::put_on_links(std::span<const SharedFlow> flows) {
   std::fill(links_.begin(), links_.end(), LinkState());
-  std::size_t uses = 1;  // 0 is no flow's
+  std::size_t uses = 1;  // the first place, 0, is left free
   for (const SharedFlow& flow : flows) uses += flow.uses.size();
   if (on_links_.size() < uses) on_links_.resize(uses);
   rates_.assign(flows.size(), not_settled);

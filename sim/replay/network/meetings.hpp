@@ -32,7 +32,9 @@ class Meetings {
   const std::vector<double>& lasted() const { return lasted_; }
 
   /// The approximate memory of this record.
-  double bytes() const { return places_.bytes() + meetings_.bytes(); }
+  double bytes() const {
+    return places_.bytes() + meetings_.bytes() + static_cast<double>(lasted_.capacity() * sizeof(double));
+  }
 
   struct Met {
     LinkId link = 0;

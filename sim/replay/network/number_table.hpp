@@ -1,4 +1,4 @@
-// A hash table of numbers. It does not know what they number: whoever asks compares that.
+// A hash table of numbers. The caller compares the things that they number.
 #pragma once
 
 #include <cstddef>
