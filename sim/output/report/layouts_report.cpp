@@ -102,9 +102,8 @@ std::set<std::string> names_in_race(const JsonValue& race) {
   std::set<std::string> names;
   for (const char* key : {"fastest", "fragile", "crowded", "next", "doubt", "successor"})
     if (race.contains(key)) names.insert(race.at(key).at("name"));
-  constexpr std::size_t shown = 4;  // of a list, by the view
   for (const char* key : {"ties", "set_back"})
-    for (std::size_t i = 0; race.contains(key) && i < std::min(shown, race.at(key).size()); ++i)
+    for (std::size_t i = 0; race.contains(key) && i < std::min(most_listed, race.at(key).size()); ++i)
       names.insert(race.at(key).at(i));
   return names;
 }

@@ -37,7 +37,7 @@ std::string_view format_of(std::string_view key) {
   return "";
 }
 
-// Lists up to three names; objects as "name=value, name=value", without the blanks that a command could not hold.
+// Lists the first names; objects as "name=value, name=value", without the blanks that a command could not hold.
 std::string text_of(const Value& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
@@ -45,7 +45,7 @@ std::string text_of(const Value& value) {
   std::vector<std::string> parts;
   if (value.is_array()) {
     for (const Value& item : value) parts.push_back(text_of(item));
-    return listed(parts, 4);
+    return listed(parts, most_listed);
   }
   if (!value.is_object()) return value.dump();
   std::string text;

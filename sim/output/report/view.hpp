@@ -25,6 +25,9 @@
 
 namespace allreplay {
 
+/// A sentence names at most this many items of a list.
+inline constexpr std::size_t most_listed = 4;
+
 /// A sentence, wrapped to the screen.
 struct ViewText {
   std::string text;
