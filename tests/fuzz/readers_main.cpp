@@ -72,13 +72,14 @@ int main(int argc, char** argv) {
   const std::uint64_t seed = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1;
   const std::uint64_t count = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1000;
   const std::string_view only = argc > 3 ? argv[3] : "";
-  const std::string file = (std::filesystem::temp_directory_path() / fmt::format("fuzz_readers.{}", seed)).string();
-  LastText last(file);
   for (const TextReader& reader : text_readers())
     if (only.empty() || reader.name == only) {
+      const std::filesystem::path file =
+          std::filesystem::temp_directory_path() / fmt::format("fuzz_readers.{}.{}", reader.name, seed);
+      LastText last(file.string());
       const std::size_t taken = fuzz(reader, seed, count, last);
+      std::filesystem::remove(file);
       fmt::print("{}: {} texts, {} of them taken\n", reader.name, count, taken);
       std::fflush(stdout);
     }
-  std::filesystem::remove(file);
 }
