@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Small faults in the program, one at a time, and whether a test notices.
 
-  cmake --preset dev                                       # the build whose objects are linked; brought up to date first
-  tests/mutation/mutate.py --seed 1 --count 300            # some ten seconds each; goes on where it was stopped
+  cmake --preset check                                     # the build whose objects are linked; brought up to date first
+  tests/mutation/mutate.py --seed 1 --count 300            # some twenty seconds each; goes on where it was stopped
   tests/mutation/mutate.py --seed 1 --count 300 --share 1/2   # every second one of them, beside another that does 2/2
   tests/mutation/mutate.py --seed 1 --scripts              # the survivors, asked of the scripts that test the program end to end
   tests/mutation/mutate.py --seed 1 --count 300 --report   # what it has found so far
@@ -13,9 +13,8 @@ number by the next, && by ||, true by false, min by max, or a statement left out
 (messages, tables for people) and what has no C++ tests of its own (command, python, main.cpp; of farm what speaks to MPI and Slurm) are
 left out.
 
-Nothing is written to the tree or to the build. The file with the fault is compiled alone, without optimisation, and linked before the
-build's own libraries, into the C++ tests of its module and of those above it; of a header, every object of
-them that includes it. What survives them is linked into the program, for --scripts.
+Nothing is written to the tree or to the build. The object with the fault, of a header every object that includes it, is compiled again,
+without optimisation, and linked before the build's own libraries, into the C++ tests of its module and of those above it. What survives them is linked into the program, for --scripts.
 "killed" is a fault by a test that fails, crashes or takes five times the processor time, or by a compiler that refuses it; "alive"
 otherwise. Results are lines of JSON in WORK/SEED.jsonl or WORK/SEED.SHARE.jsonl, one as soon as it is known; those of asking again and of
 scripts, in WORK/SEED.again.jsonl and WORK/SEED.scripts.jsonl. The tree is read all the while: write tests in another checkout.
@@ -166,7 +165,7 @@ class Build:
         return self.times[name]
 
     def sources(self, file, linked):
-        """Those to compile for a fault in `file`: itself, or of a header all that include it and are linked."""
+        """Those to compile for a fault in `file`: itself, or all that include it and are linked."""
         path = str(ROOT / file)
         if path in self.compile:
             return [path]
@@ -204,6 +203,10 @@ class Build:
             command[place + 1] = output
             if source == str(ROOT / file):
                 command[-1] = str(overlay / file)
+            elif Path(source).parent.name == "Unity":  # it includes the files of a module by their whole paths
+                together = self.work / "together.cpp"
+                together.write_text(Path(source).read_text(encoding="utf-8").replace(f'"{ROOT / file}"', f'"{overlay / file}"'), encoding="utf-8")
+                command[-1] = str(together)
             if not self.compile_one(command, overlay):
                 return False
         return True
@@ -292,7 +295,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=300)
-    parser.add_argument("--build", type=Path, default=ROOT / "build" / "dev", help="a build of this tree, tests and all")
+    parser.add_argument("--build", type=Path, default=ROOT / "build" / "check", help="a build of this tree, tests and all")
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "mutation", help="results, and what is compiled")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no fault after so long")
     parser.add_argument("--only", default="", help="files whose path contains this")
