@@ -10,7 +10,6 @@ using Value = nlohmann::ordered_json;
 
 namespace {
 
-constexpr std::size_t longest = 40'000;  // of a text: longer ones are cut
 constexpr std::size_t most_words = 5000;
 
 // Values that break readers: the ends of ranges, near-numbers, unknown units, names that lead elsewhere.
@@ -86,6 +85,7 @@ bool divides(char c) { return c == ' ' || c == ',' || c == '\n' || c == '\t' || 
 Mutator::Mutator(const std::vector<std::string>& seeds, Random& random) : random_(random) {
   std::set<std::string> keys, values, words;
   for (const std::string& seed : seeds) {
+    longest_ = std::max(longest_, seed.size() + seed.size() / 2);
     const Value value = Value::parse(seed, nullptr, false);
     if (!value.is_discarded()) collect(value, keys, values);
     std::string word;
@@ -110,7 +110,7 @@ std::string Mutator::operator()(std::string text) {
   const bool json = text.find_first_of("{[") != std::string::npos && Value::accept(text);
   if (json && random_.below(16) > 0) return changed_json(text, times);
   for (int i = 0; i < times; ++i) text = json || random_.below(4) == 0 ? changed_bytes(text) : changed_lines(text);
-  if (text.size() > longest) text.resize(longest);
+  if (text.size() > longest_) text.resize(longest_);
   return text;
 }
 
@@ -171,7 +171,7 @@ std::string Mutator::changed_json(const std::string& text, int times) {
     if (root.is_discarded()) root = nullptr;
   }
   std::string changed = root.dump(-1, ' ', false, Value::error_handler_t::replace);
-  return changed.size() > longest ? text : changed;
+  return changed.size() > longest_ ? text : changed;
 }
 
 std::string Mutator::changed_lines(std::string text) {

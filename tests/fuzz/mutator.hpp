@@ -23,4 +23,5 @@ class Mutator {
 
   allreplay::Random& random_;
   std::vector<std::string> keys_, values_, words_;  // values as JSON
+  std::size_t longest_ = 1000;                      // of a text: longer ones are cut, or not taken
 };
