@@ -68,6 +68,9 @@ TEST_CASE("attention: causal masks need tiles up to the diagonal; five products 
   // One of two workers that share the queries, early and late ones: half of it.
   layer.operators = {Attention{256, 4, 4, 64, true, 2}};
   CHECK(layer_seconds(layer, fast, 1).forward.total() == Approx(1.5 * tile + launch));
+  // One head has two tiles of queries: two of the four multiprocessors have nothing to do.
+  layer.operators = {Attention{256, 1, 1, 64, false}};
+  CHECK(layer_seconds(layer, fast, 1).forward.total() == Approx(2 * tile + launch));
 }
 
 TEST_CASE("an efficiency applies to products, one of its own to attention, and none to the start of a kernel") {

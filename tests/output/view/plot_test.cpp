@@ -117,6 +117,14 @@ TEST_CASE("a series without an option is not named by it") {
   CHECK(svg.find("DDP, <") == std::string::npos);
 }
 
+TEST_CASE("in a histogram the rows that are to be marked are lines, and the others are counted") {
+  PlotOptions options;
+  options.kinds = {PlotKind::Histogram};
+  options.mark = {{"strategy", {"ddp"}}};
+  const std::vector<std::string> names = texts(figure(sweep(1, 1), options), "legend");
+  CHECK(names == std::vector<std::string>{"others", "DDP"});
+}
+
 TEST_CASE("a label may name a series of several columns") {
   PlotOptions options;
   options.kinds = {PlotKind::Speedup};

@@ -868,6 +868,29 @@ TEST_CASE("a pipeline's passes contain the collectives inside their layers") {
         Approx(passes));
 }
 
+TEST_CASE("the passes of a pair last until their last exchange of tokens has ended") {
+  Scenario scenario = mixture(1, 2);
+  scenario.options.set("accumulate", "4", {"", ""});
+  scenario.options.set("schedule", "dualpipe-v", {"", ""});
+  scenario.options.set("ep_overlap", "true", {"", ""});
+  const Outcome outcome = run(scenario);
+  const TimelineRows rows = timeline_rows(outcome, outcome.result.episodes.back());
+  std::size_t exchanges = 0;
+  for (const TimelineRow& lane : rows.network) {
+    if (!lane.name.starts_with("ep ")) continue;
+    for (const Bar& exchange : lane.bars) {
+      ++exchanges;
+      CHECK(std::any_of(rows.passes[lane.from].bars.begin(), rows.passes[lane.from].bars.end(), [&](const Bar& pass) {
+        const std::string name =
+            to_string(Action{pass.activity, static_cast<std::uint32_t>(pass.item), pass.micro_batch}) + " of ";
+        return pass.in_pair && exchange.name.starts_with(name) && pass.start <= exchange.start &&
+               exchange.end <= pass.end;
+      }));
+    }
+  }
+  REQUIRE(exchanges > 0);
+}
+
 TEST_CASE("short collectives are drawn together, and no length is lost") {
   Scenario scenario = mixture(1);
   for (Layer& layer : scenario.profile.own().layers) layer.forward = layer.backward = to_time(2);
