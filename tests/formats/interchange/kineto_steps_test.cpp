@@ -81,6 +81,27 @@ TEST_CASE("on a CPU a step's forward pass begins with its first operator") {
 
 // Three layers, whose gradients are reduced one by one. Kernels run behind one another, later than they are launched:
 // the first part of the backward pass is its gemm, 310 to 370, although its collective was launched at 323.
+TEST_CASE("collectives inside a pass that reduce no gradients are refused, from its first to its last moment") {
+  const auto is_refused = [](const std::string& name, double start) {
+    Trace trace;
+    trace.op("ProfilerStep#3", 0, 999, "", 1, "user_annotation");
+    trace.forward("aten::linear", 100, 20, 1).forward("aten::relu", 130, 10, 2);
+    trace.backward("ReluBackward0", 300, 20, 2).backward("AddmmBackward0", 330, 40, 1);
+    trace.op(name, start, 5, "", 3);
+    try {
+      trace.steps();
+      return false;
+    } catch (const InputError&) {
+      return true;
+    }
+  };
+  // The forward pass lasts from 100 to 140, the backward pass from 300 to 370. Gradients are reduced in the latter.
+  for (const double start : {99.0, 140.0, 299.0, 370.0}) CHECK(!is_refused("c10d::alltoall_", start));
+  for (const double start : {100.0, 125.0, 139.0, 300.0, 325.0, 369.0}) CHECK(is_refused("c10d::alltoall_", start));
+  for (const double start : {100.0, 139.0}) CHECK(is_refused("c10d::allreduce_", start));
+  for (const double start : {300.0, 369.0}) CHECK(!is_refused("c10d::allreduce_", start));
+}
+
 TEST_CASE("on a GPU a part of the backward pass ends with the last kernel launched before its collective") {
   Trace trace;
   trace.op("ProfilerStep#3", 0, 999, "", 1, "user_annotation");

@@ -173,6 +173,27 @@ TEST_CASE("factors scale a level's bandwidth and latency") {
         (2 * (8.4 + 112 * 3.4) + 3 * 14 * 14) * 1.4 + 40e9 / (100e3 * 64 / 126));
 }
 
+TEST_CASE("a start-up of the network's own is in every message between nodes, in Simple twice") {
+  Network slow = network(NcclSetup::Gpu::Ampere);
+  slow.alpha = 1e-6;
+  const auto start_ups = [](const Network& on) {
+    std::map<std::pair<std::string_view, std::string_view>, double> us;
+    for (const NcclChoice& one : NcclPrice(nccl_levels(on), 64, CollectiveOp::AllReduce).choices(4e9))
+      us[{one.algorithm, one.protocol}] = one.start_up * 1e6;
+    return us;
+  };
+  auto more = start_ups(slow);
+  for (const auto& [choice, us] : start_ups(network(NcclSetup::Gpu::Ampere))) more[choice] -= us;
+  REQUIRE(more.size() == 6);
+  // Eight nodes: a ring passes between two of them 2·7 times, a tree up and down 2·log2(8) times.
+  CHECK(more[{"ring", "LL"}] == Approx(14));
+  CHECK(more[{"ring", "LL128"}] == Approx(14));
+  CHECK(more[{"ring", "Simple"}] == Approx(1.4 * 28));
+  CHECK(more[{"tree", "LL"}] == Approx(6));
+  CHECK(more[{"tree", "LL128"}] == Approx(6));
+  CHECK(more[{"tree", "Simple"}] == Approx(12));
+}
+
 TEST_CASE("a cost that is neither a line nor a table") {
   const Network h100 = network(NcclSetup::Gpu::Hopper);
   const OpCosts costs = price_ops(h100, find_algorithm("nccl", {}), 8, 8, {});

@@ -1,4 +1,8 @@
 // The three fidelities under whole iterations.
+#include <algorithm>
+
+#include <fmt/format.h>
+
 #include "tests/catch.hpp"
 #include "tests/random_profile.hpp"
 #include "tests/replay/training/scenario.hpp"
@@ -56,6 +60,42 @@ TEST_CASE("collectives of groups go among as many workers as the scenario shares
   CHECK(to_seconds(fabric.alone(10'000'000, {CollectiveOp::AllGather, consecutive(2)})) == Approx(4e-3 + 24e-6));
   CHECK(to_seconds(fabric.alone(5'000'000, {CollectiveOp::AllReduce, equal_place_group(2)})) ==
         Approx(6 * (1e-3 + 24e-6)));
+}
+
+TEST_CASE("rings that share links take in fluid at most as many times as long as in message as is said") {
+  // On nodes with a port for each GPU there is a ring for each port. What is said is 1 for anything but such rings.
+  double most = 1;
+  for (const int rails : {1, 2, 4, 8})
+    for (const std::int64_t nodes : {2, 4})
+      for (const int inside : {30, 100, 400})
+        for (const std::string collective : {"ring", "halving-doubling"}) {
+          const auto job_with = [&](const char* fidelity) {
+            Scenario scenario = scenario_of({}, "wfbp", 8 * nodes, 0, 0);
+            scenario.cluster = read_cluster(Json::parse(
+                fmt::format(R"({{"name": "c", "workers": {}, "network": {{"alpha": "5 us", "bandwidth": "25 GB/s",
+                                "rails": {}, "node": {{"workers": 8, "alpha": "1 us", "bandwidth": "{} GB/s"}}}}}})",
+                            8 * nodes, rails, inside),
+                "c.json"));
+            scenario.operation = CollectiveOp::AllReduce;
+            scenario.collective = collective;
+            scenario.fidelity = fidelity;
+            return job_of(scenario);
+          };
+          const Job fluid = job_with("fluid"), message = job_with("message");
+          for (const Bytes bytes : {Bytes(1), Bytes(1) << 10, Bytes(1) << 16, Bytes(1) << 22, Bytes(1) << 30}) {
+            const Call call = CollectiveOp::AllReduce;
+            const double times = to_seconds(fluid.fabric->alone(bytes, call)) /
+                                 to_seconds(message.fabric->alone(bytes, call)),
+                         said = fluid.rounds->rings_above_message(bytes, call);
+            INFO(collective << ", " << rails << " ports, " << nodes << " nodes, " << inside << " GB/s, " << bytes
+                            << " B: " << times);
+            if (rails == 1 || collective != "ring") CHECK(said == 1);
+            CHECK(said >= Approx(1));
+            if (rails > 1) CHECK(times <= Approx(said));
+            most = std::max(most, times);
+          }
+        }
+  CHECK(most > 1.1);
 }
 
 TEST_CASE("reusing the price of a lone collective changes nothing") {
