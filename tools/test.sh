@@ -28,7 +28,7 @@ if [ $# -gt 0 ]; then short=(); fi  # whoever names tests means them
 if [ ${#short[@]} -gt 0 ]; then     # and fewer random cases
   export ALLREPLAY_PEER_CASES="${ALLREPLAY_PEER_CASES:-60}" ALLREPLAY_CODEC_CASES="${ALLREPLAY_CODEC_CASES:-30}"
   export ALLREPLAY_SHARDED_CASES="${ALLREPLAY_SHARDED_CASES:-15}"
-  export ALLREPLAY_PIPELINE_CASES="${ALLREPLAY_PIPELINE_CASES:-8}" ALLREPLAY_JOBS_CASES="${ALLREPLAY_JOBS_CASES:-10}"
+  export ALLREPLAY_PIPELINE_CASES="${ALLREPLAY_PIPELINE_CASES:-4}" ALLREPLAY_JOBS_CASES="${ALLREPLAY_JOBS_CASES:-10}"
 fi
 phase "set up" tools/setup.sh
 for preset in "${presets[@]:-check}"; do
