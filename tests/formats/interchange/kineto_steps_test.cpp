@@ -7,6 +7,8 @@
 
 #include "tests/catch.hpp"
 
+#include "sim/formats/interchange/timelines/rank_traces.hpp"
+
 using namespace allreplay;
 using kineto::RankStep;
 
@@ -64,6 +66,14 @@ bool same(const std::vector<Interval>& found, const std::vector<Interval>& wante
 }
 
 }  // namespace
+
+TEST_CASE("a median is the middle value, or half way between the two") {
+  CHECK(median_of({5}) == 5);
+  CHECK(median_of({4, 1}) == 2);
+  CHECK(median_of({9, 1, 3}) == 3);
+  CHECK(median_of({100, 1, 4, 2}) == 3);
+  CHECK(median_of({100, 1, 4, 2, 50}) == 4);
+}
 
 TEST_CASE("on a CPU a step's forward pass begins with its first operator") {
   Trace trace;

@@ -66,6 +66,14 @@ TEST_CASE("zb-h1 fills in the weights' part") {
         "0F0,0F1,0I0,0W0,0F2,0I1,0W1,0I2,0W2\n1F0,1I0,1F1,1I1,1W0,1F2,1I2,1W1,1W2\n");
 }
 
+// The rule by hand, for P = 2 and M = 3. Rank 0: 3 · aF; 2 · bF bI bW; aI aW bF bI bW, until bF has caught up; 2 · aI
+// aW. Rank 1: aF; bF aF; bF bI bW; aF, then aI aW bF bI bW; aI bI; aI aW; the W that are left, b's first.
+TEST_CASE("zbv splits all backward passes") {
+  CHECK(write_rows(rows("zbv", 2, 3)) ==
+        "0F0,0F1,0F2,3F0,3I0,3W0,3F1,3I1,3W1,0I0,0W0,3F2,3I2,3W2,0I1,0W1,0I2,0W2\n"
+        "1F0,2F0,1F1,2F1,2I0,2W0,1F2,1I0,1W0,2F2,2I1,2W1,1I1,2I2,1I2,1W1,2W2,1W2\n");
+}
+
 // The rule of part 4, by hand, for P = 1: 0 · aF; 1 · aF bF; no bI; M − 2 + 1 = 1 · aF bB (not joined on the last rank)
 // bF+aB; then bX aX with X = B, and from the aX of i = 0 on X = I: 1B1 0I1; the oldest W, 0W1.
 TEST_CASE("dualpipe-v joins a forward and a backward pass") {
