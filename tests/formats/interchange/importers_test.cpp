@@ -172,6 +172,11 @@ TEST_CASE("the trace writer's output is read back unchanged") {
   }
 }
 
+TEST_CASE("a file that can be opened but not read is an error") {
+  const std::string file = "/proc/self/mem";  // no program has memory at address 0
+  if (std::filesystem::exists(file)) CHECK(error_place([&] { ByteSource(Files(), file).rest(); }) == file);
+}
+
 TEST_CASE("gzip and plain files give the same result, and a truncated one is an error") {
   std::string text = "layer,params,forward_us,backward_us\n";
   Random random(1, 0);

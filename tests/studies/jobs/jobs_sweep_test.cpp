@@ -2,8 +2,11 @@
 // tests/programs/command/test_jobs_sweep.py.
 #include "sim/studies/jobs/jobs_sweep.hpp"
 
+#include <fmt/format.h>
+
 #include "tests/base/farm/threads.hpp"
 #include "tests/catch.hpp"
+#include "tests/error_place.hpp"
 #include "tests/own_folder.hpp"
 #include "tests/untimed_rows.hpp"
 
@@ -44,6 +47,21 @@ TEST_CASE("questions have as many rows as their files have jobs") {
   CHECK(rows.rows_of({7, 15}) == std::vector<std::size_t>{21, 22, 23, 38, 39});
   CHECK(rows.all.inputs[0] == rows.all.inputs[2]);
   CHECK(rows.all.inputs[0] != rows.all.inputs[3]);
+}
+
+TEST_CASE("a sweep of 100,000 rows is taken, and none of more") {
+  const JobsSweepFolder folder;
+  // Two files, of 5 jobs together, each with 2 fidelities, 2 strategies and the placements: 20 rows for each of these.
+  const auto place_with = [&](int placements) {
+    std::string all;
+    for (int i = 0; i < placements; ++i) all += fmt::format(R"({}"random:{}")", i > 0 ? "," : "", i);
+    folder.write("s.json", fmt::format(R"({{"jobs": ["three.json", "two.json"], "fidelities": ["fluid", "message"],
+                                           "strategies": ["wfbp", "ddp"], "placements": [{}]}})",
+                                       all));
+    return error_place([&] { read_jobs_sweep({}, Json::read(Files(), folder("s.json"))); });
+  };
+  CHECK(place_with(5000).empty());
+  CHECK(place_with(5001) == folder("s.json"));
 }
 
 TEST_CASE("a row is made from the profiles of its job's classes, too") {
