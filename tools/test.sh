@@ -27,7 +27,7 @@ done
 if [ $# -gt 0 ]; then short=(); fi  # whoever names tests means them
 if [ ${#short[@]} -gt 0 ]; then     # and fewer random cases
   export ALLREPLAY_PEER_CASES="${ALLREPLAY_PEER_CASES:-60}" ALLREPLAY_CODEC_CASES="${ALLREPLAY_CODEC_CASES:-30}"
-  export ALLREPLAY_SHARDED_CASES="${ALLREPLAY_SHARDED_CASES:-15}"
+  export ALLREPLAY_SHARDED_CASES="${ALLREPLAY_SHARDED_CASES:-15}" ALLREPLAY_DAMAGED_FILES="${ALLREPLAY_DAMAGED_FILES:-150}"
   export ALLREPLAY_PIPELINE_CASES="${ALLREPLAY_PIPELINE_CASES:-4}" ALLREPLAY_JOBS_CASES="${ALLREPLAY_JOBS_CASES:-10}"
 fi
 phase "set up" tools/setup.sh
