@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstring>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -20,7 +21,7 @@ concept Of = std::same_as<std::remove_const_t<Value>, Type>;
 
 class Packer {
  public:
-  /// Packs texts, vectors, pairs, variants, types with members(), and all else as it is in memory.
+  /// Packs texts, vectors, pairs, optional values, variants, types with members(), and all else as it is in memory.
   template <class... T>
   Packer& all(const T&... values) {
     (one(values), ...);
@@ -58,6 +59,11 @@ class Packer {
   template <class A, class B>
   void one(const std::pair<A, B>& pair) {
     all(pair.first, pair.second);
+  }
+  template <class T>
+  void one(const std::optional<T>& value) {
+    add(value.has_value());
+    if (value) one(*value);
   }
   template <class... T>
   void one(const std::variant<T...>& value) {
@@ -113,6 +119,11 @@ class Unpacker {
   template <class A, class B>
   void one(std::pair<A, B>& pair) {
     all(pair.first, pair.second);
+  }
+  template <class T>
+  void one(std::optional<T>& value) {
+    value.reset();
+    if (take<bool>()) one(value.emplace());
   }
   template <class... T>
   void one(std::variant<T...>& value) {

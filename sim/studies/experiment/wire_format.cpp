@@ -82,8 +82,8 @@ SimulatedRow unpack_swept(Unpacker& unpacker, std::span<const std::string_view> 
 void pack(Packer& packer, const Request& request) {
   for (const auto word : placed_words) pack(packer.add_text((request.*word).value), (request.*word).place);
   for (const auto word : words_of_request) packer.add_text(request.*word);
-  pack(packer.add(request.forward_ratio.value), request.forward_ratio.place);
-  pack(packer.add(request.workers.value), request.workers.place);
+  pack(packer.all(request.forward_ratio.value), request.forward_ratio.place);
+  pack(packer.all(request.workers.value), request.workers.place);
   packer.add(request.reuse).add(request.sequence_parallel);
   pack_texts(packer, request.options);
   pack_texts(packer, request.changes);
@@ -97,9 +97,9 @@ Request unpack_request(Unpacker& unpacker) {
     (request.*word).place = unpack_place(unpacker);
   }
   for (const auto word : words_of_request) request.*word = unpacker.take_text();
-  request.forward_ratio = unpacker.take<std::optional<double>>();
+  unpacker.all(request.forward_ratio.value);
   request.forward_ratio.place = unpack_place(unpacker);
-  request.workers = unpacker.take<std::optional<std::int64_t>>();
+  unpacker.all(request.workers.value);
   request.workers.place = unpack_place(unpacker);
   request.reuse = unpacker.take<bool>();
   request.sequence_parallel = unpacker.take<bool>();
