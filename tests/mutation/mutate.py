@@ -2,7 +2,7 @@
 """Small faults in the program, one at a time, and whether a test notices.
 
   cmake --preset check                                     # the build whose objects are linked; brought up to date first
-  tests/mutation/mutate.py --seed 1 --count 300            # some twenty seconds each; goes on where it was stopped
+  tests/mutation/mutate.py --seed 1 --count 300            # half a minute each; goes on where it was stopped
   tests/mutation/mutate.py --seed 1 --count 300 --share 1/2   # every second one of them, beside another that does 2/2
   tests/mutation/mutate.py --seed 1 --scripts              # the survivors, asked of the scripts that test the program end to end
   tests/mutation/mutate.py --seed 1 --count 300 --report   # what it has found so far
@@ -14,7 +14,8 @@ number by the next, && by ||, true by false, min by max, or a statement left out
 left out.
 
 Nothing is written to the tree or to the build. The object with the fault, of a header every object that includes it, is compiled again,
-without optimisation, and linked before the build's own libraries, into the C++ tests of its module and of those above it. What survives them is linked into the program, for --scripts.
+without optimisation, and linked before the build's own libraries, into the C++ tests of its module and of those above it. What survives
+them is linked into the program, for --scripts.
 "killed" is a fault by a test that fails, crashes or takes five times the processor time, or by a compiler that refuses it; "alive"
 otherwise. Results are lines of JSON in WORK/SEED.jsonl or WORK/SEED.SHARE.jsonl, one as soon as it is known; those of asking again and of
 scripts, in WORK/SEED.again.jsonl and WORK/SEED.scripts.jsonl. The tree is read all the while: write tests in another checkout.
@@ -203,7 +204,7 @@ class Build:
             command[place + 1] = output
             if source == str(ROOT / file):
                 command[-1] = str(overlay / file)
-            elif Path(source).parent.name == "Unity":  # it includes the files of a module by their whole paths
+            elif Path(source).parent.name == "Unity":  # it includes its module's files by their absolute paths
                 together = self.work / "together.cpp"
                 together.write_text(Path(source).read_text(encoding="utf-8").replace(f'"{ROOT / file}"', f'"{overlay / file}"'), encoding="utf-8")
                 command[-1] = str(together)

@@ -89,8 +89,6 @@ TEST_CASE("on a CPU a step's forward pass begins with its first operator") {
   CHECK(same(steps[0].collectives, {{376, 426}}));
 }
 
-// Three layers, whose gradients are reduced one by one. Kernels run behind one another, later than they are launched:
-// the first part of the backward pass is its gemm, 310 to 370, although its collective was launched at 323.
 TEST_CASE("collectives inside a pass that reduce no gradients are refused, from its first to its last moment") {
   const auto is_refused = [](const std::string& name, double start) {
     Trace trace;
@@ -112,6 +110,8 @@ TEST_CASE("collectives inside a pass that reduce no gradients are refused, from 
   for (const double start : {300.0, 369.0}) CHECK(!is_refused("c10d::allreduce_", start));
 }
 
+// Three layers, whose gradients are reduced one by one. Kernels run behind one another, later than they are launched:
+// the first part of the backward pass is its gemm, 310 to 370, although its collective was launched at 323.
 TEST_CASE("on a GPU a part of the backward pass ends with the last kernel launched before its collective") {
   Trace trace;
   trace.op("ProfilerStep#3", 0, 999, "", 1, "user_annotation");

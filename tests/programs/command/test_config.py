@@ -54,9 +54,10 @@ class Config(Case):
                 self.assertEqual(result(own.stdout), result(output("run", *words, *ON_H100, *given, "--json")))
                 self.assertIn(name, own.stderr)
 
-    def test_every_command_takes_every_format(self):
+    def test_commands_take_every_format(self):
+        """The slow ones, which simulate many variants, every other format."""
         for number, (name, given, _) in enumerate(EQUAL):
-            slow = [("whatif", ["--budget", 1]), ("recommend", ["--budget", 2])][number % 2]  # a format each, in turn
+            slow = [("whatif", ["--budget", 1]), ("recommend", ["--budget", 2])][number % 2]
             for command, more in (("compare", []), slow, ("judge", ["--iteration", 1])):
                 if command == "compare":
                     more = ["--strategies", "ddp" if name in ("zero3.json", "fsdp.yaml", "trainer.yaml", "tiny-llama") else "megatron,fsdp2"]

@@ -1,5 +1,6 @@
 // The three fidelities under whole iterations.
 #include <algorithm>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -95,7 +96,7 @@ TEST_CASE("rings that share links take in fluid at most as many times as long as
             most = std::max(most, times);
           }
         }
-  CHECK(most > 1.1);
+  CHECK(most > 1.1);  // so that what is said matters
 }
 
 TEST_CASE("reusing the price of a lone collective changes nothing") {
