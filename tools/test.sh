@@ -32,6 +32,9 @@ if [ ${#short[@]} -gt 0 ]; then     # and fewer random cases
 fi
 phase "set up" tools/setup.sh
 for preset in "${presets[@]:-check}"; do
+  if [ "$preset" = asan ] && ! command -v clang++ > /dev/null; then
+    usage_error "preset asan needs clang++, which tools/setup.sh --with tests installs"
+  fi
   phase "build ($preset)" build "$preset" all tests
   phase "test ($preset)" ctest --preset "$preset" --output-on-failure --parallel "$(cores)" ${short[@]+"${short[@]}"} "$@" < /dev/null
 done

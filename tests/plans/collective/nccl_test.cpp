@@ -168,7 +168,7 @@ TEST_CASE("factors scale a level's bandwidth and latency") {
   a100.nccl->node = {0.5, 2};
   check(a100, 8, CollectiveOp::AllReduce, 1e9, "ring/Simple", 112 + 1e9 / (185e3 * 8 / 14));
   a100.nccl->node = {1, 2};
-  a100.nccl->network = {0.25, 3};  // 100 GB/s of 8 ports
+  a100.nccl->network = {{0.25, 3}};  // 100 GB/s of 8 ports
   check(a100, 64, CollectiveOp::AllReduce, 40e9, "ring/Simple",
         (2 * (8.4 + 112 * 3.4) + 3 * 14 * 14) * 1.4 + 40e9 / (100e3 * 64 / 126));
 }

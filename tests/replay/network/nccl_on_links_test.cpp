@@ -44,7 +44,7 @@ struct NodeShape {
 // Nodes of eight and eight ports, of four and one, of one; slower links than believed, rendezvous, AMD, PCIe.
 std::vector<NodeShape> node_shapes() {
   NcclSetup alps{.gpu = NcclSetup::Gpu::Hopper, .ll128 = false, .rendezvous = NcclRendezvous{2048, 14e-6}};
-  alps.network = {0.9, 1.3, 0.5, 0.15};
+  alps.network = {{0.9, 1.3}, 0.5, 0.15};
   alps.node = {1.1, 0.9};
   return {{nodes(8, 8, {.gpu = NcclSetup::Gpu::Hopper}), {4, 8, 16, 24, 64}},
           {nodes(4, 1, {.gpu = NcclSetup::Gpu::Ampere, .amd = true}, 240e9, 24e9), {2, 8, 10, 32}},

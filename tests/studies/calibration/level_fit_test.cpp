@@ -71,7 +71,7 @@ TEST_CASE("NCCL's factors are found again, of a level or of both") {
   truth.nccl = NcclSetup{.gpu = NcclSetup::Gpu::Ampere};
   const Network start = truth;
   truth.nccl->node = {0.9, 1.5};
-  truth.nccl->network = {0.7, 2};
+  truth.nccl->network = {{0.7, 2}};
   const Calibration inside = log_of(truth, "nccl", 8), across = log_of(truth, "nccl", 32);
   const std::vector<Calibration> both{inside, across}, one{inside};
   const LevelFit fit = fit_levels(both, start);
@@ -89,7 +89,7 @@ TEST_CASE("NCCL's factors are found again, of a level or of both") {
   CHECK_FALSE(fit.network.nccl->rendezvous.has_value());
   CHECK((fit.network.nccl->ll128 && fit.network.nccl->two_node_tree));
   // If the log is of another machine, no factor on a link explains it.
-  truth.nccl->network = {0.7, 32};
+  truth.nccl->network = {{0.7, 32}};
   const std::vector<Calibration> far{inside, log_of(truth, "nccl", 32)};
   const LevelFit none = fit_levels(far, start);
   CHECK(none.factors[3] == Approx(32).epsilon(1e-2));

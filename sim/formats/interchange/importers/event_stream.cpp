@@ -48,7 +48,7 @@ class JsonInput {
 // RapidJSON's memory for the string that it is reading. Throws InputError if the string is longer than `longest_text`.
 class TextMemory {
  public:
-  static constexpr bool kNeedFree = true;
+  [[maybe_unused]] static constexpr bool kNeedFree = true;
   explicit TextMemory(std::string file = "") : file_(std::move(file)) {}
   void* Malloc(std::size_t size) { return Realloc(nullptr, 0, size); }
   void* Realloc(void* old, std::size_t, std::size_t size) {
