@@ -18,7 +18,10 @@ while [ $# -gt 0 ]; do
   case "$1" in
     --) shift; break ;;
     --all) short=() ;;
-    check | dev | release | asan) presets+=("$1") ;;
+    check | dev | release) presets+=("$1") ;;
+    asan)
+      command -v clang++ > /dev/null || usage_error "preset asan needs clang++, which tools/setup.sh --with tests installs"
+      presets+=(asan) ;;
     *) usage_error "no preset '$1' (there are: check dev release asan)" ;;
   esac
   shift
@@ -32,9 +35,6 @@ if [ ${#short[@]} -gt 0 ]; then     # and fewer random cases
 fi
 phase "set up" tools/setup.sh
 for preset in "${presets[@]:-check}"; do
-  if [ "$preset" = asan ] && ! command -v clang++ > /dev/null; then
-    usage_error "preset asan needs clang++, which tools/setup.sh --with tests installs"
-  fi
   phase "build ($preset)" build "$preset" all tests
   phase "test ($preset)" ctest --preset "$preset" --output-on-failure --parallel "$(cores)" ${short[@]+"${short[@]}"} "$@" < /dev/null
 done

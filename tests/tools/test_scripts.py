@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from program import ROOT, Case  # noqa: E402
 
 TOOLS = ROOT / "tools"
-NEEDED = ["bash", "dirname", "env", "grep", "sed"]  # by setup.sh, beside what the tests put in their place
+NEEDED = ["basename", "bash", "dirname", "env", "grep", "sed"]  # by setup.sh and test.sh, beside what the tests put in their place
 
 
 class Scripts(Case):
@@ -23,16 +23,20 @@ class Scripts(Case):
         """The finished process."""
         return subprocess.run([TOOLS / name, *arguments], cwd=self.folder, capture_output=True, text=True, check=False, **how)
 
-    def setup_with(self, *arguments, **stubs):
-        """Run setup.sh where only NEEDED and these one-line scripts exist; returns (process, what apt-get was asked to do)."""
+    def with_needed_only(self, script, *arguments):
+        """The finished script, where only NEEDED and what the test has put beside them exist."""
         for name in NEEDED:
             if not (self.folder / name).exists():
                 (self.folder / name).symlink_to(shutil.which(name))
+        return self.run_script(script, *arguments, env={**os.environ, "PATH": str(self.folder), "LOG": str(self.folder / "log")})
+
+    def setup_with(self, *arguments, **stubs):
+        """Run setup.sh with these one-line scripts beside NEEDED; returns (process, what apt-get was asked to do)."""
         for name, line in stubs.items():
             path = self.folder / name.replace("_", "-")
             path.write_text(f"#!{shutil.which('bash')}\n{line}\n", encoding="utf-8")
             path.chmod(0o755)
-        done = self.run_script("setup.sh", *arguments, env={**os.environ, "PATH": str(self.folder), "LOG": str(self.folder / "log")})
+        done = self.with_needed_only("setup.sh", *arguments)
         log = self.folder / "log"
         return done, log.read_text(encoding="utf-8").splitlines() if log.exists() else []
 
@@ -57,6 +61,11 @@ class Scripts(Case):
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertEqual(len(done.stderr.splitlines()), 1)
             self.assertTrue(done.stderr.startswith(start), done.stderr)
+
+    def test_sanitizers_without_clang(self):
+        done = self.with_needed_only("test.sh", "check", "asan")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertRegex(done.stderr, r"\Atest\.sh: preset asan needs clang\+\+[^\n]*\n\Z")
 
     def test_python_imports_nothing_from_the_working_directory(self):
         for name in ("json", "runpy"):
